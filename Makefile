@@ -1,0 +1,52 @@
+# One verb each. Everything runs in .venv, which is made when it is missing and renewed when pyproject.toml changes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fix bench soak docs clean
+
+help: ## say what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+$(READY): pyproject.toml
+	PYTHON=$(PYTHON) scripts/system-packages python git
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(READY) ## four scripted agents compete to mend a bug of a real release
+	scripts/system-packages --optional bubblewrap
+	$(BIN)/python demo/run.py
+
+test: $(READY) ## all tests but the long ones
+	scripts/system-packages git bubblewrap chromium
+	$(BIN)/pytest --numprocesses $(JOBS)
+
+lint: $(READY) ## style, types and layers; changes nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+fix: $(READY) ## what ruff can mend by itself
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## wall time and CPU as ratios to a bare shell script
+	scripts/system-packages git bubblewrap
+	$(BIN)/python bench/run.py
+
+soak: $(READY) ## the long kill and churn runs
+	scripts/system-packages git bubblewrap
+	$(BIN)/pytest -m soak
+
+docs: $(READY) ## write docs/cli.md from the command line itself
+	$(BIN)/python scripts/cli_docs.py
+
+clean: ## remove the environment and what tools left
+	rm -rf $(VENV) build dist demo/.cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Effects, one door each."""

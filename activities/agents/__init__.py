@@ -1,0 +1,1 @@
+"""Agent adapters: a protocol and one file per agent."""

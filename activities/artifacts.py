@@ -1,0 +1,60 @@
+"""The files of a run's folder: what it was asked, its ledger, and the mark that it is closed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..workflows.model.event import EVENT, Event
+from ..workflows.model.goal import PrepareRun
+from .home import Home
+
+REQUEST = "request.json"
+LEDGER = "ledger.jsonl"
+CLOSED = "closed"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(text, encoding="utf-8")
+    aside.replace(path)
+
+
+def keep_request(home: Home, request: PrepareRun) -> None:
+    """Remember what the run was prepared for."""
+    write_whole(home.run(request.run) / REQUEST, request.model_dump_json())
+
+
+def run_source(home: Home, run: str) -> Path:
+    """The user's working tree that the run was started in."""
+    text = (home.run(run) / REQUEST).read_text(encoding="utf-8")
+    return Path(PrepareRun.model_validate_json(text).repo)
+
+
+def append_events(home: Home, run: str, events: Iterable[Event]) -> None:
+    """Append the events that the run's ledger file does not have yet. Idempotent by their numbers."""
+    path = home.run(run) / LEDGER
+    have = read_events(path)
+    fresh = [event for event in events if event.seq > len(have)]
+    write_whole(path, "".join(f"{event.model_dump_json()}\n" for event in (*have, *fresh)))
+
+
+def read_events(path: Path) -> tuple[Event, ...]:
+    """Read a ledger file; a missing one has no events."""
+    if not path.exists():
+        return ()
+    return tuple(EVENT.validate_json(line) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def mark_closed(home: Home, run: str) -> None:
+    """Note that nothing of the run is live any more."""
+    home.run(run).mkdir(parents=True, exist_ok=True)
+    (home.run(run) / CLOSED).touch()
+
+
+def is_closed(home: Home, run: str) -> bool:
+    """Whether the run let go of everything it held."""
+    return (home.run(run) / CLOSED).exists()

@@ -1,0 +1,71 @@
+"""Promotion to a branch: one commit on top of the start, made in the user's repository, nothing else touched."""
+
+from __future__ import annotations
+
+from ..workflows.model.promotion import Promote, Promotion
+from ..workflows.model.reason import Datum, PromotionReason, Reason
+from .differences import differences
+from .git import IDENTITY, Git, GitError
+from .repository import Repository
+from .store import Store
+
+_FETCH = (
+    "-c", "protocol.version=2",  # gives any commit by id, so the store needs no ref for it
+    "-c", "fetch.writeCommitGraph=false",
+    "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-prune",
+    "--no-recurse-submodules", "--refmap=",
+)  # fmt: skip
+
+
+def publish(repository: Repository, store: Store, request: Promote) -> Promotion:
+    """Create the branch with the result's tree; done already when it stands there with that tree."""
+    git, name = repository.git, request.target.branch
+    if git.attempt("check-ref-format", "--branch", name)[:2] != (0, f"{name}\n".encode()):
+        return _refused(request, PromotionReason.BRANCH_INVALID)
+    tree = store.tree_of(request.new)
+    present = _standing(git, name)
+    if present is not None:
+        return _done(request, tree) if present == tree else _refused(request, PromotionReason.BRANCH_EXISTS)
+    commit = _squashed(store.git, request, tree)
+    try:
+        git.run(*_FETCH, str(store.git_dir), commit)
+    except GitError as error:
+        return _refused(request, PromotionReason.NOT_WRITABLE, path=str(repository.common_dir), cause=error.stderr)
+    status, _, cause = git.attempt(
+        "update-ref", "--no-deref", "-m", f"orch: {request.run}", f"refs/heads/{name}", commit, ""
+    )
+    if status:
+        return _refused(request, PromotionReason.BRANCH_EXISTS, cause=cause)
+    return _done(request, tree, paths=len(differences(store.git, request.old, request.new)))
+
+
+def _standing(git: Git, name: str) -> str | None:
+    """The tree of a branch; empty where a worktree without commits stands on it, None where it is free."""
+    ref = f"refs/heads/{name}"
+    status, out, _ = git.attempt("rev-parse", "--verify", "--quiet", f"{ref}^{{tree}}")
+    if status == 0:
+        return out.decode().strip()
+    taken = git.ok("show-ref", "--verify", "--quiet", ref)
+    return "" if taken or f"branch {ref}".encode() in git.lines("worktree", "list", "--porcelain", "-z") else None
+
+
+def _squashed(git: Git, request: Promote, tree: str) -> str:
+    """One commit with the result's tree on the start; the same id each time, so a rerun adds no object."""
+    date = git.text("show", "-s", "--format=@%ct +0000", request.new)
+    dated = git.with_env(GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date)
+    return dated.text("commit-tree", tree, "-p", _base(git, request.old), "-m", f"orch: {request.run}")
+
+
+def _base(git: Git, old: str) -> str:
+    """The commit to build on: a snapshot with nothing but its parent's tree would be noise in the history."""
+    committer, parent = git.text("show", "-s", "--format=%ce %P", old).partition(" ")[::2]
+    same = parent and not git.attempt("diff-tree", "--quiet", parent, old)[0]
+    return parent if same and committer == IDENTITY["GIT_COMMITTER_EMAIL"] else old
+
+
+def _done(request: Promote, tree: str, *, paths: int = 0) -> Promotion:
+    return Promotion(target=request.target, tree=tree, paths=paths)
+
+
+def _refused(request: Promote, code: PromotionReason, **data: Datum) -> Promotion:
+    return Promotion(target=request.target, refused=Reason(code=code, data={"branch": request.target.branch, **data}))

@@ -1,0 +1,79 @@
+"""What an attempt left in its workspace, as a tree: nothing the agent did to git itself can bend it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..workflows.model.attempt import Snapshot
+from .carry import carried_paths
+from .changes import GITLINK, NOTHING, Change, display, parse_raw
+from .git import Git
+from .protection import protected_index, restore_entries
+from .recording import nested_repositories, record_tree, take_out, untouched
+
+MAX_PATHS = 20
+"""How many changed paths a snapshot names."""
+
+_ATTRIBUTES = b".gitattributes"
+
+
+def candidate_tree(git: Git, commit: str, *, index: Path, protected: Sequence[str], carried: Sequence[str]) -> Snapshot:
+    """Write what the work tree of `git` holds (its index is a private copy of `index`) as a tree that follows `commit`."""
+    if not Path(git.env["GIT_INDEX_FILE"]).exists():
+        git.run("read-tree", commit)
+    left_out = [os.fsencode(path) for path in carried_paths(git.cwd, carried)]
+    warnings = _open_nested(git, left_out, aside=index.parent / "nested")
+    odd = record_tree(git, without=left_out)
+    warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
+    warnings += _keep_submodules(git, commit)
+    _keep_untouched(git, commit, index)
+    restored = protected_index(git, commit, protected) if protected else []
+    tree = git.text("write-tree")
+    changed = git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree)
+    return Snapshot(
+        commit=commit,
+        tree=tree,
+        changed=len(changed),
+        paths=tuple(map(display, changed[:MAX_PATHS])),
+        restored=tuple(map(display, restored)),
+        warnings=tuple(warnings),
+    )
+
+
+def _open_nested(git: Git, left_out: Sequence[bytes], *, aside: Path) -> list[str]:
+    """Turn repositories the agent made into plain folders, from the outermost inwards."""
+    warnings = []
+    while nested := [name for name in nested_repositories(git) if not _below(name, left_out)]:
+        for name in nested:
+            take_out(git.cwd / os.fsdecode(name), aside)
+            warnings.append(f"{display(name)} is a repository of its own: its files are recorded, its history is not")
+    return warnings
+
+
+def _keep_submodules(git: Git, commit: str) -> list[str]:
+    """Put moved submodule links back: the commits they name would be nowhere once the workspace is gone."""
+    moved = [change for change in _changes(git, commit) if change.old_mode == change.mode == GITLINK]
+    restore_entries(git, [(c.old_mode, c.old_id, c.name) for c in moved])
+    return [f"edits inside the submodule {display(c.name)} are not recorded" for c in moved]
+
+
+def _keep_untouched(git: Git, commit: str, index: Path) -> None:
+    """When attributes changed, keep the entries of files that were not touched.
+
+    Git converts those anew that are as young as their index, which would make the tree depend on the clock.
+    """
+    changes = _changes(git, commit)
+    if any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
+        same = {c.name: c for c in changes if NOTHING not in {c.old_mode, c.mode}}
+        kept = untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))
+        restore_entries(git, [(same[name].old_mode, same[name].old_id, name) for name in kept])
+
+
+def _changes(git: Git, commit: str) -> list[Change]:
+    return parse_raw(git.lines("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit))
+
+
+def _below(name: bytes, folders: Sequence[bytes]) -> bool:
+    return any(name == folder or name.startswith(folder + b"/") for folder in folders)

@@ -1,0 +1,74 @@
+"""What every activity shares: heartbeats while it works, and one boundary that says which errors a retry may mend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from ..workflows.errors import HostFaultError
+from .git import GitError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BEAT_S = 2.0
+"""Seconds between heartbeats; the server calls a worker dead after 10 s of silence."""
+
+GIT_PATIENCE = 5
+"""Attempts at a failing git step: a lock goes away, a broken object does not."""
+
+
+def effect(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Make an activity of a coroutine function: it beats while it works, and its errors are typed for retries."""
+
+    @wraps(function)
+    async def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        async with _heartbeats():
+            try:
+                return await function(*args, **kwargs)
+            except (HostFaultError, OSError, GitError) as error:
+                if isinstance(error, GitError) and activity.info().attempt >= GIT_PATIENCE:
+                    raise ApplicationError(str(error), type="GitError", non_retryable=True) from error
+                raise
+            except Exception as error:
+                raise ApplicationError(str(error), type=type(error).__name__, non_retryable=True) from error
+
+    return activity.defn(guarded)
+
+
+async def in_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Run blocking work in a thread; a cancellation waits for it, so that no step is left half done in the background."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        with suppress(Exception):
+            await work
+        raise
+
+
+def kill_requested() -> bool:
+    """Whether a cancellation asks for the end of the work; any other one (shutdown, lost heartbeat) only detaches."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
+
+
+@asynccontextmanager
+async def _heartbeats() -> AsyncIterator[None]:
+    beating = asyncio.create_task(_beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+
+
+async def _beat() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(BEAT_S)

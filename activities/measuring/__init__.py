@@ -1,0 +1,1 @@
+"""Measuring: the ladder of a contract on one tree."""

@@ -1,0 +1,67 @@
+"""The ladder as a job: rungs become steps, results become facts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ...workflows.model.contract import Contract, Rung
+from ...workflows.model.verdict import Excerpt, RungResult
+from ..excerpts import excerpt
+from ..jobs import Job, Step, StepResult
+from ..places import Place
+from ..sandbox import wrap
+
+JOB = "rungs"
+"""The folder of the ladder's job, below the place's."""
+
+PROGRESS_LIMIT = 4096
+
+
+def ladder_job(place: Place, tree: Path, contract: Contract, *, gate: bool, sandbox: bool) -> Job:
+    """All rungs in order; a gate stops at the first that does not pass, a ranking runs every one."""
+    steps = tuple(_step(place, tree, rung, number, sandbox=sandbox) for number, rung in enumerate(contract.rungs))
+    return Job(steps=steps, stop_on_failure=gate)
+
+
+def rung_result(place: Place, number: int, step: StepResult) -> RungResult:
+    """Read what a rung left; only a rung that did not pass keeps excerpts of its output."""
+    run_folder = place.home.run(place.key.run)
+    words = {} if step.exit.ok else {"stdout": _read(step.stdout, run_folder), "stderr": _read(step.stderr, run_folder)}
+    return RungResult(
+        name=step.name,
+        exit=step.exit,
+        wall_s=round(step.wall_s, 3),
+        progress=_progress(_progress_file(place, number)),
+        **words,
+    )
+
+
+def _step(place: Place, tree: Path, rung: Rung, number: int, *, sandbox: bool) -> Step:
+    return Step(
+        name=rung.name,
+        argv=wrap(("sh", "-c", rung.run), place.fence(tree, sandbox=sandbox, network=rung.network)),
+        cwd=tree,
+        env=place.environment({"ORCH_PROGRESS_FILE": str(_progress_file(place, number))}),
+        timeout_s=rung.timeout_s,
+    )
+
+
+def _read(path: Path, run_folder: Path) -> Excerpt:
+    return excerpt(path, run_folder=run_folder) if path.exists() else Excerpt()
+
+
+def _progress_file(place: Place, number: int) -> Path:
+    return place.folder / "tmp" / f"progress-{number}.json"
+
+
+def _progress(path: Path) -> tuple[int, int] | None:
+    """Read `{"passed": P, "total": T}`; anything else is no progress report."""
+    try:
+        with path.open("rb") as file:
+            report = json.loads(file.read(PROGRESS_LIMIT))
+        passed, total = report["passed"], report["total"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    sound = type(passed) is int and type(total) is int and 0 <= passed <= total
+    return (passed, total) if sound else None

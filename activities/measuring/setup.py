@@ -1,0 +1,52 @@
+"""Set-up of a working copy: carried paths, then the contract's set-up command, once per copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...workflows.model.contract import Contract
+from ...workflows.model.exit import Exit
+from ...workflows.model.verdict import Excerpt
+from ..artifacts import run_source
+from ..carry import carried_paths, carry
+from ..effect import in_thread
+from ..excerpts import excerpt
+from ..jobs import Job, Step, run_job
+from ..places import Place
+from ..sandbox import wrap
+
+JOB = "setup"
+"""The folder of the set-up's job, below the place's."""
+
+
+async def set_up(
+    place: Place, tree: Path, contract: Contract, writable: tuple[Path, ...], *, sandbox: bool
+) -> tuple[Exit | None, Excerpt]:
+    """Carry ignored paths over and run set-up; return how it ended (None without one) and what a failure printed.
+
+    Set-up may use the network: it installs.
+    """
+    await in_thread(_carry, place, tree, contract)
+    if not contract.setup:
+        return None, Excerpt()
+    step = Step(
+        name=JOB,
+        argv=wrap(("sh", "-c", contract.setup), place.fence(tree, *writable, sandbox=sandbox, network=True)),
+        cwd=tree,
+        env=place.environment({}),
+        timeout_s=contract.setup_timeout_s,
+    )
+    (result,) = await run_job(place.folder / JOB, Job(steps=(step,)))
+    if result.exit.ok:
+        return result.exit, Excerpt()
+    said = result.stderr if result.stderr.exists() and result.stderr.stat().st_size else result.stdout
+    return result.exit, excerpt(said, run_folder=place.home.run(place.key.run))
+
+
+def _carry(place: Place, tree: Path, contract: Contract) -> None:
+    done = place.folder / "carried"
+    if not contract.carry or done.exists():
+        return
+    source = run_source(place.home, place.key.run)
+    carry(source, tree, carried_paths(source, contract.carry))
+    done.touch()

@@ -1,0 +1,98 @@
+"""Bring a private index up to what lies on disk, whatever lies there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from .changes import joined
+from .git import Git, GitError
+
+_ADD = (
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "add.ignoreErrors=false",
+    "-c",
+    "advice.addEmbeddedRepo=false",
+    "add",
+    "--sparse",
+)
+"""Paths outside of a sparse checkout count when they exist, and mixed line ends are no reason to fail."""
+
+_ENTRY = re.compile(
+    rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n  uid: \d+\tgid: \d+\n"
+    rb"  size: (\d+)\tflags: [0-9a-f]+\n"
+)
+"""One entry of `ls-files -z --debug`."""
+
+
+def record_tree(git: Git, *, without: Sequence[bytes] = ()) -> list[bytes]:
+    """Make the index say what the work tree holds; return tracked paths that hold what git cannot (recorded as deleted).
+
+    Untracked paths at or below `without` are left alone.
+    """
+    excludes = joined(b":(exclude,top,literal)" + name for name in without)
+    odd = _add(git, "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=excludes or b":/\0")
+    return odd + (_add(git, "--update") if without else [])
+
+
+def nested_repositories(git: Git) -> list[bytes]:
+    """The untracked, not ignored repositories in the work tree: git lists those with a slash and never looks inside."""
+    names = git.lines("ls-files", "-z", "--others", "--exclude-standard")
+    return [name.removesuffix(b"/") for name in names if name.endswith(b"/")]
+
+
+def take_out(inner: Path, aside: Path) -> None:
+    """Move the `.git` of a nested repository away, so that its files are ordinary ones."""
+    aside.mkdir(parents=True, exist_ok=True)
+    shutil.move(inner / ".git", aside / f"{len(os.listdir(aside))}.git")
+
+
+def untouched(git: Git, top: Path, names: Sequence[bytes]) -> list[bytes]:
+    """Those of the names whose file is still the very one that the checkout wrote, by the index of `git`.
+
+    Times are compared to the nanosecond; git itself compares seconds, and hashes again what is younger than its index.
+    """
+    wanted, found = set(names), []
+    for match in _ENTRY.finditer(git.run("ls-files", "-z", "--debug")):
+        name, *facts = match.groups()
+        if name in wanted and _facts(top / os.fsdecode(name)) == tuple(map(int, facts)):
+            found.append(name)
+    return found
+
+
+def _add(git: Git, *args: str, stdin: bytes | None = None) -> list[bytes]:
+    """`git add`; pipes, sockets and devices in the place of tracked files make it fail, so these are removed first."""
+    status, _, err = git.attempt(*_ADD, *args, stdin=stdin)
+    if not status:
+        return []
+    names = git.lines("diff-files", "-z", "--name-only", "--ignore-submodules=all")
+    odd = [name for name in names if _is_odd(git.cwd / os.fsdecode(name))]
+    if not odd:
+        raise GitError(("add", *args), status, err)
+    git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(odd))
+    git.run(*_ADD, *args, stdin=stdin)
+    return odd
+
+
+def _is_odd(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
+def _facts(path: Path) -> tuple[int, ...] | None:
+    """What an index entry says of a file: change time, modification time (s, ns), inode, size, the last two in 32 bits."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    times = (*divmod(found.st_ctime_ns, 10**9), *divmod(found.st_mtime_ns, 10**9))
+    return (*times, found.st_ino & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF)

@@ -1,0 +1,30 @@
+"""The activities that a host's worker serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .attempts import Attempts
+from .home import Home
+from .measuring.measurements import Measurements
+from .reviewing import Reviewing
+from .runs import Runs
+
+
+def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
+    """Every effect of `workflows/effects.py`, bound to a state directory."""
+    runs, attempts = Runs(home), Attempts(home, slots)
+    return [
+        runs.prepare_run,
+        runs.move_head,
+        runs.promote,
+        runs.close_run,
+        attempts.claim_slot,
+        attempts.open_workspace,
+        attempts.run_agent,
+        attempts.take_snapshot,
+        attempts.close_attempt,
+        Measurements(home).measure,
+        Reviewing(home).review_head,
+    ]

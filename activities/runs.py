@@ -1,0 +1,116 @@
+"""The steps of a run on its host: prepare, move the head, promote, close."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..workflows.errors import RefusedError
+from ..workflows.model.attempt import AttemptKey, CloseAttempt
+from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode
+from ..workflows.model.promotion import Promote, PromoteMode, Promotion
+from ..workflows.model.reason import Reason, RunReason
+from . import artifacts, promotion, reservations, sandbox
+from .agents.registry import resolve
+from .attempts import close_attempt_folder
+from .effect import effect, in_thread
+from .home import Home
+from .repository import Repository, inspect
+from .snapshots import take_baseline
+from .store import Store
+
+PREPARED = "prepared.json"
+
+
+class Runs:
+    """The run's activities; each is idempotent and finds what an earlier worker began."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    @effect
+    async def prepare_run(self, request: PrepareRun) -> RunPrepared:
+        """Check the repository, take the baseline into the store, reserve the tree; a refusal is a value."""
+        return await in_thread(self._prepare, request)
+
+    @effect
+    async def move_head(self, request: MoveHead) -> None:
+        """Point the run's head in the store at a commit, and keep the newest events."""
+        await in_thread(self._move_head, request)
+
+    @effect
+    async def promote(self, request: Promote) -> Promotion:
+        """Move the user's tree or a branch to the result, all or nothing; a refusal is a value."""
+        return await in_thread(promotion.promote, self._home, request)
+
+    @effect
+    async def close_run(self, request: CloseRun) -> None:
+        """Write the ledger to the run's folder and let go of what the run reserved."""
+        await in_thread(close_run_folder, self._home, request)
+
+    def _prepare(self, request: PrepareRun) -> RunPrepared:
+        kept = self._home.run(request.run) / PREPARED
+        if kept.exists():
+            return RunPrepared.model_validate_json(kept.read_text(encoding="utf-8"))
+        artifacts.keep_request(self._home, request)
+        try:
+            prepared = self._prepared(request, inspect(Path(request.repo)))
+        except RefusedError as error:
+            prepared = _refused(request, RunReason.PREFLIGHT_FAILED, detail=error.message, hint=error.hint)
+        artifacts.write_whole(kept, prepared.model_dump_json())
+        return prepared
+
+    def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
+        for spec in request.agents:
+            agent = resolve(spec)
+            if missing := agent.adapter.missing(agent.argument):
+                raise RefusedError(f"agent {spec!r}: program {missing!r} is not on this host")
+        sandboxed, warnings = _sandbox(request.sandbox)
+        if request.promote.mode is PromoteMode.WORKTREE and repository.operation:
+            raise RefusedError(f"a {repository.operation} is in progress in {request.repo}")
+        store = Store.of(self._home, repository)
+        if request.promote.mode is PromoteMode.WORKTREE:
+            holder = reservations.reserve(self._home, store, repository.top, request.run)
+            if holder != request.run:
+                return _refused(request, RunReason.TREE_BUSY, run=holder)
+        return RunPrepared(
+            store=store.key,
+            baseline=take_baseline(store, repository, request.run),
+            contract=request.contract,
+            sandbox=sandboxed,
+            warnings=warnings,
+        )
+
+    def _move_head(self, request: MoveHead) -> None:
+        Store(self._home, request.store).pin(f"refs/orch/{request.run}/head", request.commit)
+        artifacts.append_events(self._home, request.run, request.events)
+
+
+def close_run_folder(home: Home, request: CloseRun) -> None:
+    """Keep the last events and let go of everything a run held. Idempotent, whatever is left of it."""
+    artifacts.append_events(home, request.run, request.events)
+    if request.store:
+        store = Store(home, request.store)
+        for folder in sorted((home.run(request.run) / "attempts").glob("i*-c*-b*")):
+            close_attempt_folder(home, CloseAttempt(attempt=_key(request.run, folder.name), store=request.store))
+        reservations.release(store, Path(request.repo), request.run)
+    artifacts.mark_closed(home, request.run)
+
+
+def _key(run: str, name: str) -> AttemptKey:
+    iteration, candidate, binding = (int(part[1:]) for part in name.split("-"))
+    return AttemptKey(run=run, iteration=iteration, candidate=candidate, binding=binding)
+
+
+def _sandbox(mode: SandboxMode) -> tuple[bool, tuple[str, ...]]:
+    if mode is SandboxMode.OFF:
+        return False, ("the sandbox is off (--no-sandbox): agents and checks can write wherever you can",)
+    why_not = sandbox.probe()
+    if not why_not:
+        return True, ()
+    if mode is SandboxMode.REQUIRED:
+        raise RefusedError(f"the sandbox does not work here: {why_not}", hint="install bubblewrap, or drop --sandbox")
+    return False, (f"no sandbox here ({why_not}): agents and checks can write wherever you can",)
+
+
+def _refused(request: PrepareRun, code: RunReason, **data: str) -> RunPrepared:
+    return RunPrepared(contract=request.contract, refused=Reason(code=code, data=dict(data)))

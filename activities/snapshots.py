@@ -1,0 +1,137 @@
+"""Snapshots: the user's tree, or what an attempt left, as a commit in the store that a ref of the run pins."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ..workflows.errors import RefusedError
+from ..workflows.model.attempt import AttemptKey, Snapshot
+from ..workflows.model.contract import Contract
+from ..workflows.model.goal import Baseline
+from .candidates import candidate_tree
+from .changes import display
+from .faults import explain
+from .git import Git, GitError
+from .objects import borrowing, import_commit, import_tree
+from .recording import nested_repositories, record_tree
+from .repository import Repository
+from .settings import check_filters
+from .store import Store
+
+
+def take_baseline(store: Store, repository: Repository, run: str) -> Baseline:
+    """Record the user's tree (staged, dirty and untracked files included) and pin it as `refs/orch/<run>/baseline`.
+
+    Untracked repositories inside are left out. An existing pin is returned unchanged. Raises RefusedError when a file or an
+    object cannot be read or a required filter is missing.
+    """
+    ref, parent_ref = f"refs/orch/{run}/baseline", f"refs/orch/{run}/parent"
+    if store.resolve(ref) is None:
+        with store.lock():
+            if repository.head:
+                import_commit(store.git, repository, repository.head)
+        commit = _baseline_commit(store, repository, run)
+        _pin_new(store, {ref: commit} | ({parent_ref: repository.head} if repository.head else {}))
+    commit, parent = store.git.text("rev-parse", ref), store.resolve(parent_ref)
+    return Baseline(commit=commit, tree=store.tree_of(commit), parent=parent, dirty=commit != parent)
+
+
+def take_candidate(
+    store: Store,
+    workspace: Path,
+    *,
+    attempt: AttemptKey,
+    commit: str,
+    index: Path,
+    contract: Contract,
+    carried: Sequence[str],
+) -> Snapshot:
+    """Record what lies in a workspace that was checked out from `commit`, and pin it as `refs/orch/<run>/<attempt>`.
+
+    Neither the workspace's own index nor its `.git` is used: an agent may have changed them. Protected paths get their
+    entries of `commit` back; untracked files at carried paths (globs) are left out. Call it when nothing runs in the workspace any
+    more. An existing pin is returned unchanged.
+
+    Args:
+        store: where the snapshot goes.
+        workspace: the working copy, as the provider's `open` returned it.
+        attempt: whose snapshot.
+        commit: what was checked out.
+        index: the pristine index of that checkout.
+        contract: names the protected paths.
+        carried: the carried paths or their globs.
+    """
+    ref = f"refs/orch/{attempt.run}/{attempt.name}"
+    if (pinned := store.resolve(ref)) is not None:
+        return _recall(store, pinned, base=commit)
+    if workspace.is_symlink() or not workspace.is_dir():
+        raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
+    with _private(store, index) as private, _explained("the workspace cannot be recorded"):
+        git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+        found = candidate_tree(git, commit, index=index, protected=contract.protected, carried=carried)
+    message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
+    record = _commit(store.git, found.tree, [commit], message)
+    _pin_new(store, {ref: record})
+    return _recall(store, store.git.text("rev-parse", ref), base=commit)
+
+
+def _baseline_commit(store: Store, repository: Repository, run: str) -> str:
+    """The user's HEAD when it says it all, else a new commit on top of it."""
+    head = repository.head
+    with _private(store, repository.git_dir / "index") as private, _explained("the working tree cannot be recorded"):
+        git = borrowing(repository.git, repository).with_env(
+            GIT_DIR=repository.git_dir,
+            GIT_WORK_TREE=repository.top,
+            GIT_INDEX_FILE=private,
+            GIT_OBJECT_DIRECTORY=store.git_dir / "objects",
+        )
+        check_filters(repository, git)
+        record_tree(git, without=nested_repositories(git))
+        tree = git.text("write-tree")
+    if head and tree == store.tree_of(head):
+        return head
+    import_tree(store.git, repository, tree, known=head)
+    return _commit(store.git, tree, [head] if head else [], f"orch: the working tree at the start of {run}\n")
+
+
+def _commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+    options = [part for parent in parents for part in ("-p", parent)]
+    return git.text("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *options, stdin=message.encode())
+
+
+def _pin_new(store: Store, pins: Mapping[str, str]) -> None:
+    """Pin all of them or none; when another process was faster, its pins stand."""
+    try:
+        store.git.run("update-ref", "--stdin", stdin="".join(f"create {r} {c}\n" for r, c in pins.items()).encode())
+    except GitError:
+        if any(store.resolve(ref) is None for ref in pins):
+            raise
+
+
+def _recall(store: Store, record: str, *, base: str) -> Snapshot:
+    """Read a snapshot back from its commit; one that changed nothing is the baseline's commit."""
+    message = store.git.run("cat-file", "commit", record).partition(b"\n\n")[2]
+    found = Snapshot.model_validate_json(message.splitlines()[-1])
+    return found.model_copy(update={"commit": record if found.changed else base})
+
+
+@contextmanager
+def _private(store: Store, index: Path) -> Iterator[Path]:
+    """A copy of an index to work on, its time kept: git tells by it which entries it must not trust."""
+    with tempfile.TemporaryDirectory(dir=store.path, prefix="index-") as folder:
+        private = Path(folder) / "index"
+        with suppress(FileNotFoundError):
+            shutil.copy2(index, private)
+        yield private
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except GitError as error:
+        raise explain(error, what, hint="mend what git says, or have the file ignored") from error

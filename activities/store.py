@@ -1,0 +1,140 @@
+"""The store: the bare repository `orch` owns per user repository; its refs, worktrees and objects live there."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..workflows.errors import RefusedError
+from .git import Git
+from .home import Home
+from .objects import IMPORTED, link_objects
+from .repository import Repository
+from .settings import FILE, copy_settings
+
+CONFIG = f"""\
+[core]
+\tlogAllRefUpdates = false
+\thooksPath = /dev/null
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[include]
+\tpath = {FILE}
+"""
+"""Appended to what `git init` finds out about the file system: no hooks, no background work, the user's content settings."""
+
+
+def store_key(repository: Repository) -> str:
+    """A stable, readable name: every worktree of a repository, by whatever path it is entered, has the same one."""
+    path = repository.common_dir
+    name = path.parent.name if path.name == ".git" else path.name.removesuffix(".git")
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "repository"
+    return f"{slug}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Store:
+    """One store, by its key.
+
+    Refs: `refs/orch/<run>/<name>` pins a commit for a run; `refs/user/<commit>` says that a commit of the user's is complete.
+
+    Attributes:
+        home: the state directory.
+        key: from `store_key`.
+    """
+
+    home: Home
+    key: str
+
+    @classmethod
+    def of(cls, home: Home, repository: Repository) -> Store:
+        """The store of a repository: made when it is missing, else its content settings are brought up to date."""
+        if home.root.resolve().is_relative_to(repository.top):
+            raise RefusedError("the state directory lies inside the repository", hint="point ORCH_STATE somewhere else")
+        store = cls(home, store_key(repository))
+        with store.lock():
+            if not store.git_dir.is_dir():
+                _build(store, repository)
+            copy_settings(repository, store.git_dir)
+        return store
+
+    @property
+    def path(self) -> Path:
+        """The store's folder."""
+        return self.home.store(self.key)
+
+    @property
+    def git_dir(self) -> Path:
+        """The bare repository."""
+        return self.path / "store.git"
+
+    @property
+    def git(self) -> Git:
+        """Git on the bare repository."""
+        return Git(self.path, {"GIT_DIR": str(self.git_dir)})
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the store's lock, against all threads and processes; for steps on metadata. It cannot be taken twice."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("ab") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def pin(self, ref: str, commit: str) -> None:
+        """Point a ref at a commit."""
+        self.git.run("update-ref", ref, commit)
+
+    def resolve(self, ref: str) -> str | None:
+        """The commit a ref or id names; None when there is none."""
+        status, out, _ = self.git.attempt("rev-parse", "-q", "--verify", f"{ref}^{{commit}}")
+        return None if status else out.decode().strip()
+
+    def drop_run(self, run: str) -> None:
+        """Delete all pins of a run."""
+        refs = self.git.run("for-each-ref", "--format=delete %(refname)", f"refs/orch/{run}/")
+        self.git.run("update-ref", "--stdin", stdin=refs)
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return self.git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+
+    def diff(self, old: str, new: str) -> bytes:
+        """The patch from one commit's or tree's files to another's; `git apply` takes it, binary files included."""
+        return self.git.run(
+            "diff-tree", "-r", "-p", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", old, new
+        )
+
+    def changed(self, old: str, new: str) -> list[bytes]:
+        """The paths that differ."""
+        return self.git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+
+
+def _build(store: Store, repository: Repository) -> None:
+    """Make the store aside and rename it into place.
+
+    The user's objects are linked into a folder of their own that the store borrows from: whoever may write the store's
+    objects, as git in a workspace must, cannot reach files that are shared with the user.
+    """
+    aside, linked = store.path / "store.git.new", store.path / "linked"
+    for leftover in (aside, linked):
+        shutil.rmtree(leftover, ignore_errors=True)
+    form = repository.git.text("rev-parse", "--show-object-format")
+    Git(store.path).run("init", "-q", "--bare", "--template=", f"--object-format={form}", str(aside))
+    with (aside / "config").open("a") as config:
+        config.write(CONFIG)
+    (aside / "objects" / "info" / "alternates").write_text("../../linked\n")
+    complete = link_objects(repository, linked)
+    if complete and repository.head:
+        git = Git(store.path, {"GIT_DIR": str(aside)})
+        git.run("update-ref", f"{IMPORTED}/{repository.head}", repository.head)
+    aside.rename(store.git_dir)

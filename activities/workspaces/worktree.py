@@ -1,0 +1,98 @@
+"""Linked, detached worktrees of the store: they work wherever git does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+from ...workflows.errors import HostFaultError
+from ..faults import explain
+from ..git import Git, GitError
+from ..store import Store
+from . import INDEX, TREE
+
+
+class WorktreeProvider:
+    """The provider that works everywhere; opening costs one checkout."""
+
+    name = "worktree"
+
+    def open(self, store: Store, folder: Path, commit: str) -> Path:
+        """Check out into a new worktree; only publishing its entry is done under the store's lock."""
+        self.close(store, folder)
+        tree, admin = folder / TREE, _admin(store, folder)
+        tree.mkdir(parents=True)
+        (tree / ".git").write_bytes(b"gitdir: " + os.fsencode(admin) + b"\n")
+        _publish(store, admin, tree, commit)
+        try:
+            Git(tree, {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(tree)}).run("read-tree", "--reset", "-u", commit)
+        except GitError as error:
+            self.close(store, folder)
+            hint = "see that the programs its filters name are installed"
+            raise explain(error, "the commit cannot be checked out", hint=hint) from error
+        shutil.copy2(admin / "index", folder / INDEX)  # with its time: git compares it with those of the files
+        return tree
+
+    def close(self, store: Store, folder: Path) -> None:
+        """Rename away under the lock, delete after it; nothing is followed out of the folder."""
+        if folder.is_symlink():
+            folder.unlink()
+        with store.lock():
+            _discard(_admin(store, folder), store.path)
+            _discard(folder / TREE, folder)
+        (folder / INDEX).unlink(missing_ok=True)
+        for trash in (*store.path.glob("trash-*"), *folder.glob("trash-*")):
+            remove_tree(trash)
+
+    def writable(self, store: Store, folder: Path) -> tuple[Path, ...]:
+        """The worktree's entry (HEAD, index, logs) and the store's objects."""
+        return _admin(store, folder), store.git_dir / "objects"
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a folder, read-only folders inside included; what cannot be deleted now stays for the next call."""
+    shutil.rmtree(path, ignore_errors=True)
+    if path.is_dir():
+        _make_writable(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _make_writable(folder: Path) -> None:
+    folder.chmod(0o700)
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            _make_writable(Path(entry))
+
+
+def _admin(store: Store, folder: Path) -> Path:
+    """The worktree's entry in the store: its name follows from the folder's, so that a damaged worktree is found, too."""
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", folder.name).strip("-")[:40]
+    return store.git_dir / "worktrees" / f"{slug}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+
+
+def _publish(store: Store, admin: Path, tree: Path, commit: str) -> None:
+    """Write the entry aside and rename it into place: `git worktree` elsewhere never sees half of it."""
+    aside = store.path / f"entry-{admin.name}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    (aside / "HEAD").write_text(f"{commit}\n")
+    (aside / "commondir").write_text("../..\n")
+    (aside / "gitdir").write_bytes(os.fsencode(tree / ".git") + b"\n")
+    with store.lock():
+        admin.parent.mkdir(exist_ok=True)
+        aside.rename(admin)
+
+
+def _discard(path: Path, near: Path) -> None:
+    """Rename a folder into the trash beside it; a link or file in its place is only unlinked."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            path.rename(near / f"trash-{secrets.token_hex(4)}")
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HostFaultError(f"cannot remove {path}: {error.strerror}", hint="something may still use it") from error

@@ -1,0 +1,96 @@
+"""Bring the user's tree to a run's result, or back to its start, after the run has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from ..activities.artifacts import append_events
+from ..workflows.errors import RefusedError
+from ..workflows.model.base import Sha
+from ..workflows.model.event import BaselineTaken, Event, IterationDecided, RunEnded, RunPromoted, RunStarted
+from ..workflows.model.promotion import Promote, PromoteTarget, Promotion
+from ..workflows.model.reason import RunReason
+from .link import Link
+from .listing import read_ledger
+from .reasons import sentence
+from .runs import all_events
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run has to bring: where from, where to, and in which store."""
+
+    run: str
+    repo: str
+    store: str
+    start: Sha
+    head: Sha
+
+
+async def outcome(link: Link, run: str) -> Outcome:
+    """Read it from the ledger; refused before there is a baseline."""
+    events = await all_events(link, run)
+    started, baseline = _last(events, RunStarted), _last(events, BaselineTaken)
+    if started is None or baseline is None:
+        raise RefusedError(f"{run} has no baseline yet", hint=f"orch show {run}")
+    decided = _last(events, IterationDecided)
+    head = decided.commit if decided else baseline.commit
+    return Outcome(run=run, repo=started.repo, store=baseline.store, start=baseline.commit, head=head)
+
+
+async def promote(link: Link, run: str, target: PromoteTarget | None) -> Promotion:
+    """Promote the verified head of a run that has ended, and add that to its ledger; a refusal is a value."""
+    from ..activities import promotion
+
+    found = await outcome(link, run)
+    _require_verified(run, _last(await all_events(link, run), RunEnded))
+    to = target or PromoteTarget()
+    request = Promote(run=run, repo=found.repo, store=found.store, old=found.start, new=found.head, target=to)
+    moved = await asyncio.to_thread(promotion.promote, link.home, request)
+    _record(link, run, moved)
+    return moved
+
+
+async def restore(link: Link, run: str) -> Promotion:
+    """Bring back the exact tree that the run started from; a refusal is a value."""
+    from ..activities import promotion
+
+    found = await outcome(link, run)
+    if _last(await all_events(link, run), RunEnded) is None:
+        raise _not_ended(run)
+    return await asyncio.to_thread(
+        promotion.restore, link.home, run=run, repo=found.repo, store=found.store, old=found.start, new=found.head
+    )
+
+
+def _require_verified(run: str, end: RunEnded | None) -> None:
+    """Only a tree that passed the gate is promoted."""
+    if end is None:
+        raise _not_ended(run)
+    if end.reason.code not in {RunReason.DONE, RunReason.PROMOTION_REFUSED}:
+        raise RefusedError(
+            f"{run} has no verified result: {sentence(end.reason)}",
+            hint=f"a candidate's change is still to be had: orch diff {run} --candidate N | git apply",
+        )
+
+
+def _not_ended(run: str) -> RefusedError:
+    return RefusedError(f"{run} has not ended", hint=f"orch watch {run}, or orch cancel {run}")
+
+
+def _record(link: Link, run: str, moved: Promotion) -> None:
+    """The run's folder is the truth of an ended run, so an operator's promotion belongs there."""
+    kept = read_ledger(link.home, run)
+    if kept:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        append_events(link.home, run, [RunPromoted(seq=len(kept) + 1, at=at, promotion=moved)])
+
+
+def _last(events: Sequence[Event], kind: type[E]) -> E | None:
+    return next((event for event in reversed(events) if isinstance(event, kind)), None)

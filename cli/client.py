@@ -1,0 +1,129 @@
+"""The programmatic client: start, follow and steer runs from Python.
+
+```python
+import asyncio
+from orch import Client
+
+async def main() -> None:
+    async with Client.connect() as client:
+        run = await client.start_goal(goal="Make slugify keep digits", verify=("pytest -q",), agent=("cmd:./agent.sh",))
+        async for event in client.events(run):
+            print(event.seq, event.type)
+        view = await client.result(run)
+        print(view.status, view.reason)
+
+asyncio.run(main())
+```
+
+Refused input raises RefusedError, a silent engine UnreachableError (both with `.hint`); how a run ended is a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from ..activities.home import Home
+from ..workflows.errors import RefusedError, UnreachableError
+from ..workflows.model.budget import Caps
+from ..workflows.model.event import Event
+from ..workflows.model.promotion import PromoteTarget, Promotion
+from ..workflows.model.review import Decision, Extension, Note
+from ..workflows.model.view import RunView
+from . import runs
+from .link import Link
+from .listing import RunRow, list_runs
+from .options import GoalOptions
+from .plan import GoalPlan, resolve_goal
+
+__all__ = ["Client", "GoalOptions", "RefusedError", "RunRow", "UnreachableError"]
+
+
+def _home(state: Path | None) -> Home:
+    from ..worker.settings import load_settings
+
+    return Home(state.absolute()) if state else load_settings().home
+
+
+class Client:
+    """Starts, follows and steers runs; the command line is built on it."""
+
+    def __init__(self, home: Home, say: Callable[[str], None] = lambda _text: None) -> None:
+        self.home = home
+        self.link = Link(home, say)
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, state: Path | None = None, *, say: Callable[[str], None] = lambda _text: None
+    ) -> AsyncIterator[Client]:
+        """A client of the engine of `state` (default: `$ORCH_STATE`, else the user's state directory).
+
+        The engine is reached, and a local one brought up, when it is first needed; `say` is told of that.
+        """
+        from ..worker.state import open_state
+
+        home = _home(state)
+        open_state(home)
+        yield cls(home, say=say)
+
+    async def start_goal(self, options: GoalOptions | None = None, **given: Any) -> str:
+        """Start a goal run and return its id; `given` are the fields of GoalOptions."""
+        return await self.start(resolve_goal(options or GoalOptions.model_validate(given), state=self.home.root))
+
+    async def start(self, plan: GoalPlan) -> str:
+        """Start what a plan says and return the run's id."""
+        return await runs.start(self.link, plan)
+
+    def events(self, run: str, *, since: int = 0) -> AsyncIterator[Event]:
+        """The run's events after `since`, live, until the run has ended; engine restarts lose nothing."""
+        return runs.events(self.link, run, since=since)
+
+    async def view(self, run: str) -> RunView:
+        """The run as it stands now."""
+        return await runs.view(self.link, run)
+
+    async def result(self, run: str) -> RunView:
+        """Wait for the run's end and return how it ended."""
+        async for _ in self.events(run):
+            pass
+        return await self.view(run)
+
+    async def list(self) -> Sequence[RunRow]:
+        """All known runs, newest first."""
+        return await list_runs(self.link)
+
+    async def approve(self, run: str, *, by: str = "", comment: str = "") -> None:
+        """Approve the contract that the run waits with."""
+        await runs.update(self.link, run, "decide", Decision(approved=True, by=by, comment=comment), result=NoneType)
+
+    async def reject(self, run: str, *, by: str = "", comment: str = "") -> None:
+        """Reject the contract that the run waits with; the run ends."""
+        await runs.update(self.link, run, "decide", Decision(approved=False, by=by, comment=comment), result=NoneType)
+
+    async def note(self, run: str, text: str, *, by: str = "") -> None:
+        """Leave guidance for the next prompts."""
+        await runs.update(self.link, run, "add_note", Note(text=text, by=by), result=int)
+
+    async def extend(self, run: str, extension: Extension) -> Caps:
+        """Raise what the run may use; returns the caps that hold now."""
+        return await runs.update(self.link, run, "extend", extension, result=Caps)
+
+    async def cancel(self, run: str) -> None:
+        """Ask the run to end and clean up; returns as soon as the engine has taken the request."""
+        await runs.cancel(self.link, run)
+
+    async def promote(self, run: str, *, to: PromoteTarget | None = None) -> Promotion:
+        """Move the user's tree, or a branch, to the run's result; a refusal is a value."""
+        from .bring import promote
+
+        return await promote(self.link, run, to)
+
+    async def restore(self, run: str) -> Promotion:
+        """Bring back the exact tree the run started from; a refusal is a value."""
+        from .bring import restore
+
+        return await restore(self.link, run)

@@ -1,0 +1,117 @@
+"""A YAML contract file read to a contract: every refusal with its line and the mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..workflows.errors import RefusedError
+from ..workflows.model.contract import Contract
+from .durations import parse_duration
+from .nearest import offer
+from .yaml_lines import Document, Place, read_yaml
+
+KEYS = {
+    "goal": "what the agents are asked to reach",
+    "rungs": "a list of {name: NAME, run: COMMAND}",
+    "protected": "a list of globs",
+    "setup": "a shell line",
+    "setup_timeout": "a duration such as 10m",
+    "carry": "a list of globs",
+}
+"""The keys of a contract file, and what each wants."""
+
+RUNG_KEYS = {
+    "name": "letters, digits, spaces, dots, dashes and underscores, at most 60",
+    "run": "a shell line",
+    "timeout": "a duration such as 10m",
+    "network": "true or false",
+}
+"""The keys of a rung, and what each wants."""
+
+_FIELDS = {"timeout": "timeout_s", "setup_timeout": "setup_timeout_s"}
+_KEY_OF = {field: key for key, field in _FIELDS.items()}
+
+
+def load_contract(path: Path, *, goal: str = "") -> Contract:
+    """The contract of a file; RefusedError with every refusal. `goal` stands in for the file's own."""
+    contract, document = check_contract(path, goal=goal)
+    if contract is None:
+        raise document.error()
+    return contract
+
+
+def check_contract(path: Path, *, goal: str = "") -> tuple[Contract | None, Document]:
+    """The contract (None when refused) and the document with its refusals."""
+    document = read_yaml(path)
+    if document.refusals and document.data is None:
+        return None, document
+    if not isinstance(document.data, dict):
+        document.refuse((), "a contract is a mapping", f"write `rungs:`, and any of {', '.join(sorted(KEYS))}")
+        return None, document
+    fields = _translate(document.data, (), KEYS, document)
+    if isinstance(fields.get("rungs"), list):
+        fields["rungs"] = [_rung(rung, index, document) for index, rung in enumerate(fields["rungs"])]
+    if goal:
+        fields["goal"] = goal
+    return _compile(fields, document), document
+
+
+def _rung(value: Any, index: int, document: Document) -> Any:
+    return _translate(value, ("rungs", index), RUNG_KEYS, document) if isinstance(value, dict) else value
+
+
+def _translate(values: dict[str, Any], place: Place, keys: dict[str, str], document: Document) -> dict[str, Any]:
+    """Known keys under the model's names, durations as seconds; the rest refused."""
+    fields: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in keys:
+            document.refuse((*place, key), f"unknown key `{key}`", offer(key, keys))
+        elif value is None:
+            document.refuse((*place, key), f"`{key}` is empty", f"write {keys[key]}, or leave the key out")
+        else:
+            fields[_FIELDS.get(key, key)] = _seconds(value, (*place, key), document) if key in _FIELDS else value
+    return fields
+
+
+def _seconds(value: Any, place: Place, document: Document) -> Any:
+    try:
+        return parse_duration(str(value))
+    except ValueError as error:
+        document.refuse(place, str(error))
+        return 1.0
+
+
+def _compile(fields: dict[str, Any], document: Document) -> Contract | None:
+    refused = {refusal.line for refusal in document.refusals}
+    try:
+        contract = Contract.model_validate(fields)
+    except ValidationError as error:
+        for detail in error.errors():
+            place = tuple(_KEY_OF.get(str(part), part) for part in detail["loc"])
+            message, mend = _explain(place, detail["type"], detail["msg"])
+            if document.line(place) not in refused or detail["type"] != "missing":
+                document.refuse(place, message, mend)
+        return None
+    return None if document.refusals else contract
+
+
+def _explain(place: Place, kind: str, message: str) -> tuple[str, str]:
+    """The refusal and its mend for one fault that the model found."""
+    key = str(next((part for part in reversed(place) if isinstance(part, str)), ""))
+    wanted = (RUNG_KEYS if len(place) > 2 and place[0] == "rungs" else KEYS).get(key, "")
+    named = f"rung {int(place[1]) + 1}: `{key}`" if len(place) > 2 and place[0] == "rungs" else f"`{key}`"
+    if not place:
+        return message.removeprefix("Value error, "), "give every rung its own name"
+    if kind == "missing":
+        return f"{named} is missing", f"write `{key}:` {wanted}"
+    if kind in {"too_short", "string_too_short"}:
+        return f"{named} is empty", f"write {wanted}"
+    return f"{named}: {message.removeprefix('Value error, ').removeprefix('Input ').lower()}", f"write {wanted}"
+
+
+def refuse_missing_rungs() -> RefusedError:
+    """What to say when there is nothing to measure by."""
+    return RefusedError("no rung: nothing would decide who wins", hint="give --verify 'pytest -q' or --contract FILE")

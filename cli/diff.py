@@ -1,0 +1,53 @@
+"""`orch diff`: the change of a run or of one candidate as a patch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .params import run_argument
+from .session import ask
+
+if TYPE_CHECKING:
+    from ..workflows.model.event import Event
+    from .client import Client
+
+
+@click.command()
+@run_argument
+@click.option("--candidate", type=int, help="One candidate against its baseline [default: the whole result].")
+@click.option("--iteration", type=int, help="Of which iteration [default: the newest].")
+def diff(run: str, *, candidate: int | None, iteration: int | None) -> None:
+    """Print the change as a patch that `git apply` takes."""
+
+    import asyncio
+
+    async def patch(client: Client) -> bytes:
+        from ..activities.store import Store
+        from .bring import outcome
+        from .runs import all_events
+
+        whole = await outcome(client.link, run)
+        old, new = whole.start, whole.head
+        if candidate is not None or iteration is not None:
+            old, new = _ends(run, await all_events(client.link, run), candidate, iteration)
+        return await asyncio.to_thread(Store(client.home, whole.store).diff, old, new)
+
+    click.echo(ask(patch), nl=False)
+
+
+def _ends(run: str, events: list[Event], candidate: int | None, iteration: int | None) -> tuple[str, str]:
+    """The commits before and after one candidate's work."""
+    from ..workflows.errors import RefusedError
+    from ..workflows.model.event import IterationStarted
+    from .selection import measured, select
+
+    key = select(run, events, candidate=candidate, iteration=iteration)
+    found = measured(events, key)
+    if found is None or found.snapshot is None:
+        raise RefusedError(
+            f"candidate {key.candidate} of iteration {key.iteration} left no tree", hint=f"orch logs {run}"
+        )
+    start = next(e.commit for e in events if isinstance(e, IterationStarted) and e.ordinal == key.iteration)
+    return start, found.snapshot.commit

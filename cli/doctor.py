@@ -1,0 +1,112 @@
+"""`orch doctor`: check what this host can do for a run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import click
+
+from .exits import ExitStatus
+from .params import json_option
+from .talk import out, out_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..worker.settings import Settings
+
+Grade = Literal["ok", "warn", "bad"]
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at, and the mend where it is not well."""
+
+    what: str
+    grade: Grade
+    said: str
+    mend: str = ""
+
+
+@click.command()
+@json_option
+def doctor(*, as_json: bool) -> None:
+    """Check this host: git, sandbox, disk, state directory, engine. Changes nothing."""
+    from ..worker.settings import load_settings
+
+    found = list(findings(load_settings()))
+    if as_json:
+        out_json([finding._asdict() for finding in found])
+    else:
+        for finding in found:
+            out(
+                f"{finding.grade:<4}  {finding.what}: {finding.said}"
+                + (f"\n      hint: {finding.mend}" if finding.mend else "")
+            )
+    if any(finding.grade == "bad" for finding in found):
+        raise SystemExit(ExitStatus.UNSUCCESSFUL)
+
+
+def findings(settings: Settings) -> Iterator[Finding]:
+    """Look at everything a run needs."""
+    yield Finding("python", "ok", sys.version.split()[0])
+    yield _git()
+    yield _sandbox()
+    yield _disk(settings)
+    yield Finding("slots", "ok", f"{settings.slots} attempts at once (ORCH_SLOTS)")
+    yield _engine(settings)
+
+
+def _git() -> Finding:
+    from pathlib import Path
+
+    from ..activities.git import Git
+    from ..activities.repository import MIN_GIT
+
+    if shutil.which("git") is None:
+        return Finding("git", "bad", "not installed", "install git")
+    version = Git(Path("/")).text("version").removeprefix("git version ")
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    if numbers < MIN_GIT:
+        return Finding("git", "bad", version, f"install git {'.'.join(map(str, MIN_GIT))} or newer")
+    return Finding("git", "ok", version)
+
+
+def _sandbox() -> Finding:
+    from ..activities.sandbox import probe
+
+    why_not = probe()
+    if why_not:
+        return Finding(
+            "sandbox", "warn", f"does not work here: {why_not}", "install bubblewrap and allow user namespaces"
+        )
+    return Finding("sandbox", "ok", "bubblewrap fences writes and the network")
+
+
+def _disk(settings: Settings) -> Finding:
+    from .preflight import FLOOR_BYTES, free_bytes
+
+    root = settings.home.root
+    free = free_bytes(root)
+    said = f"{free / 2**30:.1f} GiB free for {root}"
+    if free < FLOOR_BYTES:
+        return Finding("disk", "bad", said, "orch gc, or set ORCH_STATE to a larger disk")
+    return Finding("disk", "ok", said)
+
+
+def _engine(settings: Settings) -> Finding:
+    import asyncio
+
+    from ..worker.connection import connect, is_local
+    from ..worker.engine import status
+    from ..workflows.errors import OrchError
+
+    engine = asyncio.run(status(settings.home))
+    if is_local(settings.home) and not engine.up:
+        return Finding("engine", "ok", "not running; `orch start` brings it up by itself")
+    try:
+        asyncio.run(connect(settings.home))
+    except OrchError as error:
+        return Finding("engine", "bad", error.message, error.hint)
+    return Finding("engine", "ok", f"answers at {engine.address or 'the cluster of TEMPORAL_*'}")

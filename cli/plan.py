@@ -1,0 +1,165 @@
+"""Raw options resolved to a request: defaults applied, contract compiled, all that can be refused refused."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..workflows.errors import RefusedError
+from ..workflows.model.contract import Contract, Rung
+from ..workflows.model.goal import GoalRequest, SandboxMode
+from ..workflows.model.promotion import PromoteTarget
+from . import preflight
+from .contract_file import load_contract
+from .defaults import with_defaults
+from .durations import show_duration
+from .named_tests import named_tests
+from .options import GoalOptions
+from .talk import clean, one_line, plural
+
+MAX_GOAL_BYTES = 1 << 20
+"""A larger goal file is refused before it is read whole."""
+
+_SANDBOX = {None: SandboxMode.AUTO, True: SandboxMode.REQUIRED, False: SandboxMode.OFF}
+
+
+@dataclass(frozen=True)
+class GoalPlan:
+    """What would be started.
+
+    Attributes:
+        request: the resolved request; its `host` is filled in when it is started.
+        facts: lines worth reading before the start.
+    """
+
+    request: GoalRequest
+    facts: tuple[str, ...]
+
+
+def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
+    """Resolve and check; RefusedError before anything is created or started. `state` is the state directory."""
+    preflight.contradictions(options)
+    repository = preflight.repository(options.repo)
+    options = with_defaults(options, repository.top)
+    preflight.contradictions(options)
+    contract, facts = _contract(options, repository.top)
+    request = _request(options, repository.top, contract)
+    preflight.programs(request)
+    preflight.sandbox(request.sandbox)
+    preflight.operation(repository, request.promote)
+    preflight.space(repository, state)
+    return GoalPlan(request, (*_facts(request), *facts))
+
+
+def _contract(options: GoalOptions, root: Path) -> tuple[Contract, list[str]]:
+    goal = _goal(options)
+    if options.contract:
+        contract = load_contract(options.contract, goal=goal)
+    else:
+        preflight.some_rung(options)
+        contract = _compile(options, goal)
+    named = _named(contract, root)
+    fresh = tuple(glob for glob in named if glob not in contract.protected)
+    facts = [f"protected, because the ladder names them: {', '.join(clean(glob) for glob in fresh)}"] if fresh else []
+    return contract.model_copy(update={"protected": (*contract.protected, *fresh)}), facts
+
+
+def _goal(options: GoalOptions) -> str:
+    """The goal in words; empty when the contract file has to say it."""
+    if options.goal_file is None:
+        return preflight.goal(options.goal, needed=options.contract is None)
+    try:
+        with options.goal_file.open("rb") as file:
+            text = file.read(MAX_GOAL_BYTES).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RefusedError(f"the goal file {options.goal_file} cannot be read: {error}") from None
+    return preflight.goal(text, needed=True)
+
+
+def _compile(options: GoalOptions, goal: str) -> Contract:
+    timeout = {} if options.rung_timeout is None else {"timeout_s": options.rung_timeout}
+    try:
+        rungs = tuple(_rung(line, index, timeout) for index, line in enumerate(options.verify, 1))
+        return Contract(
+            goal=goal, rungs=rungs, protected=options.protect, setup=options.setup.strip(), carry=options.carry
+        )
+    except ValidationError as error:
+        raise preflight.invalid(error) from None
+
+
+def _rung(line: str, index: int, timeout: dict[str, float]) -> Rung:
+    return Rung.model_validate({"name": f"verify-{index}", "run": line, **timeout})
+
+
+def _named(contract: Contract, root: Path) -> tuple[str, ...]:
+    found = (glob for rung in contract.rungs for glob in named_tests(rung.run, lambda path: (root / path).exists()))
+    return tuple(dict.fromkeys(found))
+
+
+def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalRequest:
+    caps = preflight.caps(_caps(options))
+    try:
+        return GoalRequest(
+            run=options.id or run_id("goal", contract.goal),
+            repo=str(root),
+            host="",
+            contract=contract,
+            agents=preflight.agents(options.agent, caps),
+            caps=caps,
+            sandbox=_SANDBOX[options.sandbox],
+            sign_off=preflight.reviewer(options.sign_off),
+            seal=bool(options.seal),
+            promote=promote_target(options.promote),
+        )
+    except ValidationError as error:
+        raise preflight.invalid(error) from None
+
+
+def _caps(options: GoalOptions) -> dict[str, object]:
+    given = {
+        "max_iterations": options.max_iterations,
+        "candidates": next(
+            (n for n in (options.candidates, options.best_of) if n is not None), len(options.agent) or None
+        ),
+        "tokens": options.budget_tokens,
+        "usd": options.budget_usd,
+        "deadline_s": options.deadline,
+        "attempt_s": options.attempt_timeout,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def promote_target(text: str) -> PromoteTarget:
+    """Read `worktree`, `branch:NAME` or `none`; empty is `worktree`."""
+    try:
+        return PromoteTarget.parse(text or "worktree")
+    except ValueError:
+        raise RefusedError(
+            f"{text!r} is no target of a promotion", hint="write worktree, branch:NAME or none"
+        ) from None
+
+
+def run_id(kind: str, text: str) -> str:
+    """A fresh readable id: the kind, the first words, six random digits."""
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:32].rpartition("-")
+    slug = words[0] or words[2]
+    return "-".join(part for part in (kind, slug, secrets.token_hex(3)) if part)
+
+
+def _facts(request: GoalRequest) -> list[str]:
+    caps, contract = request.caps, request.contract
+    limits = [f"at most {plural(caps.candidates * caps.max_iterations, 'attempt')}"]
+    limits += [f"{caps.tokens:,} tokens"] if caps.tokens else []
+    limits += [f"${caps.usd:.2f}"] if caps.usd else []
+    limits += [f"deadline in {show_duration(caps.deadline_s)}"] if caps.deadline_s else []
+    lines = [
+        f"goal: {one_line(contract.goal, 100)}",
+        f"tree: {clean(request.repo)}, promoted to {request.promote}",
+        f"ladder: {' → '.join(one_line(rung.run, 60) for rung in contract.rungs)}",
+        f"candidates: {caps.candidates} per iteration, {', '.join(limits)}",
+    ]
+    return lines + ([f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else [])

@@ -1,0 +1,168 @@
+"""Typed reasons to sentences, and the one `next:` step that can really help: the only place that knows these words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from ..workflows.model.reason import CandidateReason, Datum, PromotionReason, Reason, RunReason
+from ..workflows.model.view import RunView
+from .talk import one_line
+
+RUN = {
+    RunReason.DONE: "the whole ladder passes on the result",
+    RunReason.ALREADY_GREEN: "the ladder was green before any agent ran: nothing to do",
+    RunReason.PREFLIGHT_FAILED: "the run was refused before any agent started",
+    RunReason.RUNG_CANNOT_RUN: "a rung cannot run on the unchanged tree",
+    RunReason.SETUP_FAILED: "set-up fails on the unchanged tree",
+    RunReason.TREE_BUSY: "another run promotes into the same tree",
+    RunReason.SEAL_REJECTED: "the contract was rejected",
+    RunReason.SEAL_WAITING: "the contract waits for approval",
+    RunReason.ITERATION_CAP: "all iterations are used and the ladder is still red",
+    RunReason.BUDGET_TOKENS: "the token budget is used up",
+    RunReason.BUDGET_USD: "the money budget is used up",
+    RunReason.DEADLINE: "the deadline has passed",
+    RunReason.STUCK_NO_DIFF: "stuck: no agent changed anything",
+    RunReason.STUCK_CRASHED: "stuck: every agent crashed, again and again",
+    RunReason.STUCK_UNEVALUABLE: "stuck: no candidate could be measured",
+    RunReason.STUCK_TIMEOUT: "stuck: agents ran out of time and changed nothing",
+    RunReason.STUCK_OSCILLATION: "stuck: the trees go round in a circle",
+    RunReason.STUCK_REPEAT: "stuck: the same failure again and again",
+    RunReason.PROMOTION_REFUSED: "verified, but not promoted",
+    RunReason.CANCELLED: "cancelled",
+    RunReason.HOST_LOST: "the host was lost",
+    RunReason.INTERNAL: "a fault of orch",
+}
+"""One sentence per way a run ends."""
+
+CANDIDATE = {
+    CandidateReason.WON: "won",
+    CandidateReason.FEWER_RUNGS: "fewer rungs passed",
+    CandidateReason.LOST_RUNGS: "broke rungs that passed before",
+    CandidateReason.LESS_PROGRESS: "less progress inside the failing rungs",
+    CandidateReason.VETOED: "vetoed by the reviewer",
+    CandidateReason.UNCHANGED: "changed nothing",
+    CandidateReason.COSTLIER: "as good, but costlier",
+    CandidateReason.LATER_INDEX: "as good, but later in line",
+    CandidateReason.UNEVALUABLE: "could not be measured",
+    CandidateReason.NOT_STARTED: "the agent was not started",
+    CandidateReason.CANCELLED: "cancelled",
+}
+"""One phrase per place in a ranking."""
+
+PROMOTION = {
+    PromotionReason.EDITED: "paths of the result were edited meanwhile",
+    PromotionReason.IN_PROGRESS: "a merge, rebase or the like is in progress",
+    PromotionReason.BRANCH_EXISTS: "the branch exists",
+    PromotionReason.BRANCH_INVALID: "not a valid branch name",
+    PromotionReason.BUSY: "another run promotes into the same tree",
+    PromotionReason.NO_SPACE: "no space on the disk",
+    PromotionReason.NOT_WRITABLE: "the tree cannot be written",
+    PromotionReason.UNSUPPORTED: "the result holds something that cannot be promoted",
+}
+"""One phrase per refusal of a promotion."""
+
+DECIDED_BY = {
+    "only": "the only contender",
+    "evaluable": "it could be measured",
+    "rungs": "more rungs passed",
+    "lost_rungs": "broke fewer rungs",
+    "progress": "more progress inside the failing rungs",
+    "sign_off": "the reviewer's word",
+    "changed": "it changed the tree",
+    "cost": "lower cost",
+    "index": "first in line among equals",
+}
+"""The keys of the tournament in words; an unknown key is shown as it is."""
+
+_WITH_DATA = {
+    CandidateReason.WON: "won: {decided_by}",
+    CandidateReason.FEWER_RUNGS: "fewer rungs passed: {passed}, the winner {winner}",
+    CandidateReason.LOST_RUNGS: "broke {lost} that passed before, the winner {winner}",
+    CandidateReason.LESS_PROGRESS: "less progress inside the failing rungs: {progress}, the winner {winner}",
+    CandidateReason.COSTLIER: "as good, but costlier: {cost} {unit}, the winner {winner}",
+    CandidateReason.LATER_INDEX: "equal to candidate {winner}, which is first in line",
+}
+
+_SUGGEST = {
+    RunReason.ALREADY_GREEN: "add a rung that fails today: --verify COMMAND",
+    RunReason.RUNG_CANNOT_RUN: "run the rung by hand in a clean copy; add --setup or --carry for what it needs",
+    RunReason.SETUP_FAILED: "orch logs {id}",
+    RunReason.TREE_BUSY: "orch list, then wait for the other run, cancel it, or start with --promote none",
+    RunReason.SEAL_WAITING: "orch approve {id}   (or: orch reject {id})",
+    RunReason.SEAL_REJECTED: "mend the contract and start again",
+    RunReason.ITERATION_CAP: "orch logs {id}, then start again with a higher --max-iterations or more candidates",
+    RunReason.BUDGET_TOKENS: "start again with a higher --budget-tokens; the head is kept: orch diff {id}",
+    RunReason.BUDGET_USD: "start again with a higher --budget-usd; the head is kept: orch diff {id}",
+    RunReason.DEADLINE: "start again with a later --deadline; the head is kept: orch diff {id}",
+    RunReason.STUCK_NO_DIFF: "orch logs {id}: did the agent understand its prompt, may it write?",
+    RunReason.STUCK_CRASHED: "orch logs {id}: the agent's own error",
+    RunReason.STUCK_UNEVALUABLE: "orch logs {id}; a longer --rung-timeout may help",
+    RunReason.STUCK_TIMEOUT: "start again with a longer --attempt-timeout",
+    RunReason.STUCK_OSCILLATION: "orch diff {id}, then start again with a sharper goal or another --agent",
+    RunReason.STUCK_REPEAT: "orch logs {id}, then start again with a sharper goal or another --agent",
+    RunReason.PROMOTION_REFUSED: "mend that, then: orch promote {id}   (or: orch promote {id} --to branch:NAME)",
+    RunReason.CANCELLED: "the candidates are kept: orch show {id}",
+    RunReason.HOST_LOST: "orch doctor on that host, then start again",
+    RunReason.INTERNAL: "orch ledger {id} and the worker's log (orch status) tell where it broke",
+}
+
+
+def sentence(reason: Reason[RunReason] | Reason[CandidateReason] | Reason[PromotionReason]) -> str:
+    """A reason in words, with the facts behind it."""
+    if isinstance(reason.code, CandidateReason) and reason.code in _WITH_DATA:
+        data = {key: _datum(value) for key, value in reason.data.items()}
+        data["decided_by"] = DECIDED_BY.get(data.get("decided_by", ""), data.get("decided_by", ""))
+        with suppress(KeyError):
+            return _WITH_DATA[reason.code].format(**data)
+    words, facts = _words(reason.code), _facts(reason.data)
+    return f"{words} ({facts})" if facts else words
+
+
+def _words(code: RunReason | CandidateReason | PromotionReason) -> str:
+    match code:
+        case RunReason():
+            return RUN[code]
+        case CandidateReason():
+            return CANDIDATE[code]
+        case PromotionReason():
+            return PROMOTION[code]
+
+
+def _facts(data: Mapping[str, Datum]) -> str:
+    shown = {key: value for key, value in data.items() if value not in (None, "", ())}
+    return "; ".join(f"{key.replace('_', ' ')}: {_datum(value)}" for key, value in shown.items())
+
+
+def _datum(value: Datum) -> str:
+    match value:
+        case None:
+            return "unknown"
+        case tuple():
+            return ", ".join(one_line(item, 80) for item in value[:5]) + (" …" if len(value) > 5 else "")
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return one_line(str(value), 200)
+
+
+def next_step(view: RunView) -> str:
+    """The one step that helps now; empty when nothing is to be done."""
+    if view.status == "running":
+        return f"orch watch {view.id}"
+    if view.status == "waiting":
+        return _SUGGEST[RunReason.SEAL_WAITING].format(id=view.id)
+    if view.promoted is not None and view.promoted.tree is not None:
+        return _promoted_step(view)
+    if view.reason is None:
+        return ""
+    if view.reason.code is RunReason.DONE:
+        return f"orch diff {view.id}, then: orch promote {view.id}"
+    return _SUGGEST.get(view.reason.code, "").format(id=view.id)
+
+
+def _promoted_step(view: RunView) -> str:
+    assert view.promoted is not None  # noqa: S101 - asked by the caller
+    if view.promoted.branch:
+        return f"git diff HEAD {view.promoted.branch}"
+    return f"review with git diff, then commit   (or undo: orch restore {view.id})"

@@ -1,0 +1,139 @@
+"""A run's view to lines of text: pure, plain, no meaning by colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..workflows.model.view import CandidateView, IterationView, RunView, UsageView
+from .durations import show_duration
+from .reasons import DECIDED_BY, next_step, sentence
+from .talk import clean, one_line, plural
+
+HEADINGS = ("", "candidate", "agent", "rungs", "paths", "cost", "time", "reason")
+"""The columns of the table that answers who won and why."""
+
+
+def run_lines(view: RunView, *, link: str = "", width: int = 0) -> list[str]:
+    """The whole run: head, one table per iteration, result, and one `next:` line. `width` 0 cuts nothing."""
+    lines = [*_head(view, link), ""]
+    for iteration in view.iterations:
+        lines += [*iteration_lines(iteration, width), ""]
+    lines += _result(view)
+    step = next_step(view)
+    return [*lines, f"next: {step}"] if step else lines
+
+
+def iteration_lines(iteration: IterationView, width: int = 0) -> list[str]:
+    """One iteration: its candidates, the winner starred, and which key decided."""
+    rows = [HEADINGS, *(_row(candidate, iteration.winner) for candidate in iteration.candidates)]
+    return [f"iteration {iteration.ordinal}: {_decision(iteration)}", *(cut(line, width) for line in columns(rows))]
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as aligned text; the last column is not padded."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def cut(line: str, width: int) -> str:
+    """The line, at most `width` characters long (0: as it is)."""
+    return line[: width - 1] + "…" if width and len(line) > width else line
+
+
+def summary_line(view: RunView) -> str:
+    """The closing line: what became of the run, in words and counts."""
+    candidates = sum(len(iteration.candidates) for iteration in view.iterations)
+    counts = f"{plural(candidates, 'candidate')} in {plural(len(view.iterations), 'iteration')}, {cost(view.usage)}"
+    why = f": {sentence(view.reason)}" if view.reason else ""
+    return f"{view.status.value}{why} · {counts}"
+
+
+def cost(usage: UsageView) -> str:
+    """Money when known, else tokens, else a dash; both when both are."""
+    parts = []
+    if usage.usd is not None:
+        parts.append(f"${usage.usd:.2f}" if usage.usd >= 0.01 or usage.usd == 0 else f"${usage.usd:.4f}")
+    if usage.tokens is not None:
+        parts.append(f"{usage.tokens:,} tok")
+    return " ".join(parts) or "-"
+
+
+def agent_name(spec: str, width: int = 24) -> str:
+    """An agent's spec short enough for a column."""
+    return one_line(spec.removeprefix("cmd:"), width)
+
+
+def _head(view: RunView, link: str) -> Iterator[str]:
+    yield f"{view.id}  {view.status.value}"
+    yield f"goal: {one_line(view.goal, 100)}"
+    dirty = ", uncommitted edits included" if view.baseline_dirty else ""
+    yield f"tree: {clean(view.repo)}" + (f" at {view.baseline[:12]}{dirty}" if view.baseline else "")
+    if view.rungs:
+        green = view.baseline_rungs_passed
+        before = "" if green is None else f" ({green} of {len(view.rungs)} green before)"
+        yield f"ladder: {', '.join(one_line(rung) for rung in view.rungs)}{before}"
+    if view.protected:
+        yield f"protected: {', '.join(one_line(glob) for glob in view.protected)}"
+    if link:
+        yield f"web: {link}"
+    for warning in view.warnings:
+        yield f"warning: {one_line(warning)}"
+    for note in view.notes:
+        yield f"note: {one_line(note, 100)}"
+
+
+def _decision(iteration: IterationView) -> str:
+    parts = []
+    if iteration.winner is None:
+        parts.append("running")
+    elif iteration.winner == 0:
+        parts.append("the head stays: no candidate is better")
+    else:
+        key = DECIDED_BY.get(iteration.decided_by, iteration.decided_by)
+        parts.append(f"candidate {iteration.winner} won: {key}")
+    parts += [f"gate {iteration.gate}"] if iteration.gate else []
+    parts += [f"review {one_line(iteration.review, 80)}"] if iteration.review else []
+    return " · ".join(parts)
+
+
+def _row(candidate: CandidateView, winner: int | None) -> tuple[str, ...]:
+    passed = "-" if candidate.rungs_passed is None else f"{candidate.rungs_passed}/{candidate.rungs_total}"
+    return (
+        "★" if winner == candidate.index else " ",
+        str(candidate.index),
+        agent_name(candidate.agent),
+        passed,
+        "-" if candidate.changed is None else _paths(candidate),
+        cost(candidate.usage),
+        show_duration(candidate.usage.wall_s) if candidate.usage.wall_s else "-",
+        _why(candidate),
+    )
+
+
+def _paths(candidate: CandidateView) -> str:
+    return f"{len(candidate.paths)}{'+' if len(candidate.paths) >= 20 else ''}"
+
+
+def _why(candidate: CandidateView) -> str:
+    said = sentence(candidate.reason) if candidate.reason else candidate.status.value
+    parts = [said]
+    if candidate.failure:
+        parts.append(one_line(candidate.failure, 120))
+    elif candidate.agent_exit not in {"", "ok"}:
+        parts.append(f"agent {one_line(candidate.agent_exit, 80)}")
+    failing = [rung.name for rung in candidate.rungs if rung.result != "ok"]
+    parts += [f"red: {', '.join(failing)}"] if failing else []
+    parts += [f"{plural(len(candidate.restored), 'protected path')} restored"] if candidate.restored else []
+    return "; ".join(parts)
+
+
+def _result(view: RunView) -> Iterator[str]:
+    yield summary_line(view)
+    promoted = view.promoted
+    if promoted is None:
+        return
+    where = f"branch {clean(promoted.branch)}" if promoted.branch else promoted.mode.value
+    if promoted.refused is not None:
+        yield f"not promoted to {where}: {sentence(promoted.refused)}"
+    elif promoted.tree:
+        yield f"promoted to {where}: {plural(promoted.paths, 'path')}, tree {promoted.tree[:12]}"

@@ -1,0 +1,56 @@
+"""`orch watch`: follow a run that somebody else started."""
+
+from __future__ import annotations
+
+import click
+
+from .params import json_option, run_argument
+from .session import ask, run_goes_on
+from .talk import out
+
+
+@click.command()
+@run_argument
+@click.option("--once", is_flag=True, help="Print how it stands now, and return.")
+@json_option
+def watch(run: str, *, once: bool, as_json: bool) -> None:
+    """Follow a run to its end; with --json print its events as JSON lines.
+
+    The exit status is that of the run; with --once it is 0.
+    """
+    with run_goes_on(run):
+        if once:
+            _once(run, as_json=as_json)
+        elif as_json:
+            _lines(run)
+        else:
+            _follow(run)
+
+
+def _once(run: str, *, as_json: bool) -> None:
+    from .render import run_lines
+    from .runs import all_events
+
+    if as_json:
+        for event in ask(lambda client: all_events(client.link, run)):
+            out(event.model_dump_json())
+    else:
+        out("\n".join(run_lines(ask(lambda client: client.view(run)))))
+
+
+def _lines(run: str) -> None:
+    from .client import Client
+    from .exits import ExitStatus, status_of
+
+    async def stream(client: Client) -> ExitStatus:
+        async for event in client.events(run):
+            out(event.model_dump_json())
+        return status_of(await client.view(run))
+
+    raise SystemExit(ask(stream))
+
+
+def _follow(run: str) -> None:
+    from .follow import finish, follow
+
+    finish(ask(lambda client: follow(client, run)), as_json=False)

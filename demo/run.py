@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""A goal run on a real package: four scripted agents compete to fix a bug that sqlparse 0.5.0 shipped.
+
+The release comes as its source distribution from the package index, with its own test suite. The ladder is
+that suite and the regression tests that 0.5.1 brought with the fix. `make demo` runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+HERE = Path(__file__).resolve().parent
+PACKAGE, BROKEN, FIXED = "sqlparse", "0.5.0", "0.5.1"
+LIBRARY_FILE = Path("sqlparse/keywords.py")
+TEST_FILE = Path("tests/test_tokenize.py")
+ISSUE = "issue532"
+GOAL = "Read ASC, DESC and NULLS FIRST/LAST, alone or together, as one order token (issue 532)"
+AGENTS = ("upstream_fix", "half_a_fix", "edit_the_tests", "do_nothing")
+TELLS = (
+    "applies upstream's fix of 0.5.1: should win",
+    "does half of it: some of the new tests pass",
+    "edits the tests: they are protected, so its edit is undone",
+    "does nothing: being cheap must not win",
+)
+console = Console(soft_wrap=True, highlight=False)
+
+
+class DemoError(Exception):
+    """Something outside the demo went wrong; the text says what."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the run starts from: the project, the file with upstream's fix, the contract."""
+
+    repo: Path
+    fixed: Path
+    contract: Path
+
+
+def call(*argv: str | Path, cwd: Path | None = None) -> str:
+    """Run a command quietly and return its stdout; DemoError with its stderr when it fails."""
+    done = subprocess.run([*map(str, argv)], cwd=cwd, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise DemoError(f"{shlex.join(map(str, argv))} ended with {done.returncode}:\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def orch(*argv: str | Path) -> int:
+    """Show an orch command, run it on this terminal and return its exit status."""
+    words = [*map(str, argv)]
+    console.print(f"\n[bold]$ orch {shlex.join(words)}[/bold]")
+    return subprocess.run([Path(sys.executable).with_name("orch"), *words], check=False).returncode  # noqa: S603
+
+
+def sdist(version: str, cache: Path) -> Path:
+    """The unpacked source distribution of a version, taken from the package index once."""
+    root = cache / f"{PACKAGE}-{version}"
+    if root.is_dir():
+        return root
+    archive = cache / f"{root.name}.tar.gz"
+    if not archive.is_file():
+        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", PACKAGE)
+        call(*pip, "--dest", cache, f"{PACKAGE}=={version}")
+    with tempfile.TemporaryDirectory(dir=cache) as aside, tarfile.open(archive) as tar:
+        tar.extractall(aside, filter="data")
+        (Path(aside) / root.name).rename(root)
+    return root
+
+
+def commit(repo: Path, message: str) -> None:
+    """Commit everything, whatever the user's own git settings and hooks are."""
+    settings = (
+        "user.name=orch demo",
+        "user.email=demo@example.invalid",
+        "commit.gpgsign=false",
+        "core.hooksPath=",
+    )
+    git = ("git", *(word for setting in settings for word in ("-c", setting)))
+    call(*git, "add", "--all", cwd=repo)
+    call(*git, "commit", "--quiet", "--message", message, cwd=repo)
+
+
+def contract() -> str:
+    """The ladder, cheapest first: upstream's regression tests in two parts, then the whole suite."""
+    pytest = f"{shlex.quote(str(Path(sys.executable).with_name('pytest')))} -q -p no:asyncio"
+    both = "(asc or desc) and nulls"
+    rungs = [
+        {
+            "name": "regression alone",
+            "run": f"{pytest} {TEST_FILE} -k 'parse_order and not ({both})'",
+            "timeout": "1m",
+        },
+        {
+            "name": "regression together",
+            "run": f"{pytest} {TEST_FILE} -k 'parse_order and {both}'",
+            "timeout": "1m",
+        },
+        {"name": "suite", "run": f"{pytest} tests", "timeout": "2m"},
+    ]
+    return yaml.safe_dump({"goal": GOAL, "rungs": rungs, "protected": ["tests/**"]}, sort_keys=False, width=200)
+
+
+def set_scene(folder: Path, cache: Path) -> Scene:
+    """Make the project: one commit with the release as published, one with upstream's regression tests."""
+    cache.mkdir(parents=True, exist_ok=True)
+    broken, fixed = sdist(BROKEN, cache), sdist(FIXED, cache)
+    repo = folder / PACKAGE
+    call("cp", "-R", broken, repo)
+    call("git", "init", "--quiet", "--initial-branch", "main", repo)
+    commit(repo, f"{PACKAGE} {BROKEN}, as published")
+    (repo / TEST_FILE).write_bytes((fixed / TEST_FILE).read_bytes())
+    commit(repo, f"Regression tests of {FIXED}")
+    path = folder / "contract.yaml"
+    path.write_text(contract(), encoding="utf-8")
+    return Scene(repo=repo, fixed=fixed / LIBRARY_FILE, contract=path)
+
+
+def changelog(fixed: Path) -> str:
+    """The entry of upstream's changelog that names the bug."""
+    entries = fixed.joinpath("CHANGELOG").read_text(encoding="utf-8").split("\n* ")
+    return next(" ".join(entry.split("\n\n")[0].split()) for entry in entries if ISSUE in entry)
+
+
+def agent_options(scene: Scene) -> list[str]:
+    """One `--agent` per script; a script is an agent like any command that edits files."""
+    argument = {"upstream_fix": [str(scene.fixed)]}
+    lines = [shlex.join(["sh", str(HERE / "agents" / f"{name}.sh"), *argument.get(name, [])]) for name in AGENTS]
+    return [word for line in lines for word in ("--agent", f"cmd:{line}")]
+
+
+def check(scene: Scene) -> None:
+    """Compare the project with what the demo promises: upstream's fix, uncommitted, and nothing else."""
+    changed = call("git", "status", "--porcelain", cwd=scene.repo)
+    if changed != f" M {LIBRARY_FILE}\n" or (scene.repo / LIBRARY_FILE).read_bytes() != scene.fixed.read_bytes():
+        raise DemoError(f"expected only upstream's fix in {scene.repo}, found:\n{changed or 'no change'}")
+
+
+def play(folder: Path, cache: Path) -> None:
+    """Set the scene, run the goal, look at it, check it. Raises DemoError."""
+    begun = time.monotonic()
+    scene, run = set_scene(folder, cache), f"goal-demo-{int(time.time())}"
+    console.print(f"[bold]{PACKAGE} {BROKEN}[/bold] with its own test suite, in {scene.repo}")
+    console.print(f"the bug, in upstream's words: {changelog(scene.fixed.parents[1])}")
+    for index, (name, tells) in enumerate(zip(AGENTS, TELLS, strict=True), 1):
+        console.print(f"  candidate {index}  [cyan]{name:<15}[/cyan] {tells}")
+    ready = time.monotonic()
+    goal = ("start", "goal", "--repo", scene.repo, "--contract", scene.contract, "-n", str(len(AGENTS)))
+    status = orch(*goal, *agent_options(scene), "--promote", "worktree", "--id", run)
+    ended = time.monotonic()
+    if status:
+        raise DemoError(f"the run ended with exit status {status}; look at it with: orch show {run}")
+    orch("show", run)
+    orch("diff", run)
+    check(scene)
+    console.print(f"\nproject made in {ready - begun:.1f} s, run took {ended - ready:.1f} s")
+    farewell(scene, run)
+
+
+def farewell(scene: Scene, run: str) -> None:
+    """What the user should look at now."""
+    console.print(f"""
+[bold]What to look at[/bold]
+  the ranking above        upstream's fix won on the frozen ladder; each other candidate has its reason
+  the Web UI link          one page for the run, with the table of candidates, and one per attempt
+  git -C {scene.repo} diff
+                           the winner's change, uncommitted; it equals upstream's {FIXED} byte for byte
+  orch restore {run}
+                           takes it back; `orch promote {run}` brings it again
+  orch down                stops the engine that the demo left running""")
+
+
+def main() -> int:
+    """Read the options and play; the exit status is 0 only when everything was as promised."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--dir", type=Path, help="an empty folder for the project (default: a new temporary one)")
+    parser.add_argument("--cache", type=Path, default=HERE / ".cache", help="where the source distributions are kept")
+    options = parser.parse_args()
+    folder = (options.dir or Path(tempfile.mkdtemp(prefix="orch-demo-"))).resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        play(folder, options.cache.resolve())
+    except (DemoError, OSError) as error:
+        console.print(f"error: {error}", style="red", markup=False)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

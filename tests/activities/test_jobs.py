@@ -1,0 +1,364 @@
+"""A supervised job: how steps end, what is left, and what survives whose death."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orch.activities import jobs, processes, supervisor
+from orch.activities.jobs import Job, Step, StepResult, end_job, find_jobs, run_job
+from orch.workflows.errors import HostFaultError
+from orch.workflows.model.exit import Exit, ExitKind
+
+ENV = processes.scrubbed_environment({})
+
+STARTER = """
+import asyncio, sys
+from pathlib import Path
+from orch.activities.jobs import Job, Step, run_job
+from orch.activities.processes import scrubbed_environment
+folder, script = Path(sys.argv[1]), sys.argv[2]
+step = Step("s", ("sh", "-c", script), folder.parent, scrubbed_environment({}), 20.0)
+print([str(result.exit) for result in asyncio.run(run_job(folder, Job((step,))))], flush=True)
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[..., Step]:
+    """A step that runs a shell script in the test's folder."""
+
+    def make(script: str, *, timeout_s: float = 20.0, stdin: Path | None = None) -> Step:
+        return Step("step", ("sh", "-c", script), tmp_path, ENV, timeout_s, stdin)
+
+    return make
+
+
+def exits(results: tuple[StepResult, ...]) -> list[str]:
+    return [str(result.exit) for result in results]
+
+
+def running(mark: str) -> list[int]:
+    """Processes whose command line holds a mark."""
+    found = []
+    for pid in supervisor.pids():
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in line and pid != os.getpid() and processes.start_ticks(pid):
+            found.append(pid)
+    return found
+
+
+async def until(condition: Callable[[], object], limit_s: float = 10.0) -> None:
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.01)
+
+
+def supervisor_of(folder: Path) -> tuple[int, int]:
+    identity = jobs._identity(folder)
+    assert identity is not None
+    return identity
+
+
+async def test_steps_end_in_their_own_ways(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    steps = (
+        shell("echo out; echo err >&2"),
+        shell("exit 3"),
+        shell("kill -9 $$"),
+        shell("sh -c 'kill -9 $$'; exit $?"),
+        shell("sleep 30", timeout_s=0.2),
+    )
+    results = await run_job(tmp_path / "job", Job(steps))
+    assert exits(results) == ["ok", "exit 3", "signal 9", "exit 137", "timed out (0.2 s)"]
+    assert results[0].stdout.read_bytes() == b"out\n"
+    assert results[0].stderr.read_bytes() == b"err\n"
+    assert 0.2 <= results[4].wall_s < 2
+
+
+async def test_what_cannot_be_started_says_why(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    (tmp_path / "plain").write_text("no program")
+    missing = tmp_path / "missing"
+    steps = (
+        Step("a", ("no-such-program",), tmp_path, ENV, 5.0),
+        Step("b", ("true",), missing, ENV, 5.0),
+        Step("c", (str(tmp_path / "plain"),), tmp_path, ENV, 5.0),
+        Step("d", ("true", "x" * (1 << 20)), tmp_path, ENV, 5.0),
+        Step("e", ("true",), tmp_path, ENV, 5.0, missing),
+        Step("f", ("true", "a\0b"), tmp_path, ENV, 5.0),
+        shell("echo still here"),
+    )
+    results = await run_job(tmp_path / "job", Job(steps))
+    assert [result.exit.kind for result in results[:6]] == [ExitKind.NOT_STARTED] * 6
+    assert [result.exit.detail for result in results[:5]] == [
+        "no-such-program: No such file or directory",
+        f"{missing}: No such file or directory",
+        f"{tmp_path / 'plain'}: Permission denied",
+        "true: Argument list too long",
+        f"{missing}: No such file or directory",
+    ]
+    assert results[6].exit.ok
+    assert not missing.exists()
+
+
+async def test_stop_on_failure_leaves_the_rest_out(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    job = Job((shell("true"), shell("false"), shell("touch ran")), stop_on_failure=True)
+    assert exits(await run_job(tmp_path / "job", job)) == ["ok", "exit 1"]
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_step_starts_clean(tmp_path: Path) -> None:
+    script = (
+        "ls /proc/$$/fd | tr '\\n' ' '; env | cut -d= -f1 | sort | tr '\\n' ' '; grep -E 'Sig(Ign|Blk)' /proc/$$/status"
+    )
+    step = Step("s", ("/bin/sh", "-c", script), tmp_path, {"PATH": "/usr/bin:/bin", "X": "1"}, 5.0)
+    (result,) = await run_job(tmp_path / "job", Job((step,)))
+    shown = result.stdout.read_text()
+    assert shown.startswith("0 1 2 ")
+    assert "10 " not in shown.split("ORCH_JOB")[0]
+    assert set(shown.split("Sig")[0].split()[3:]) >= {"ORCH_JOB", "PATH", "X"}
+    assert "LANG" not in shown
+    assert shown.count("0000000000000000") == 2
+
+
+async def test_stdin_is_empty_or_a_file(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    prompt = tmp_path / "prompt"
+    prompt.write_text("-p '\"$(touch pwn)` \n✓")
+    results = await run_job(tmp_path / "job", Job((shell("cat; echo end"), shell("cat", stdin=prompt))))
+    assert [result.stdout.read_text() for result in results] == ["end\n", prompt.read_text()]
+    assert not (tmp_path / "pwn").exists()
+
+
+@pytest.mark.parametrize("stdin", ["pipe", "closed", "terminal"])
+def test_an_agent_that_reads_stdin_ends_whatever_the_workers_stdin_is(tmp_path: Path, stdin: str) -> None:
+    command = [sys.executable, "-c", STARTER, str(tmp_path / "job"), "cat >/dev/null; test ! -t 0; echo done"]
+    master, slave = pty.openpty()
+    held = {"pipe": subprocess.PIPE, "closed": None, "terminal": slave}[stdin]
+    if stdin == "closed":
+        command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    with subprocess.Popen(command, stdin=held, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.read() == b"['ok']\n"
+        assert starter.wait(5) == 0
+    os.close(master)
+    os.close(slave)
+    assert (tmp_path / "job" / "1-stdout").read_text() == "done\n"
+
+
+async def test_a_grandchild_with_the_pipe_open_does_not_delay_the_limit(
+    tmp_path: Path, shell: Callable[..., Step]
+) -> None:
+    begun = time.monotonic()
+    (result,) = await run_job(tmp_path / "job", Job((shell("sleep 3131 & sleep 3131", timeout_s=1.0),)))
+    assert time.monotonic() - begun < 5
+    assert result.exit == Exit(kind=ExitKind.TIMED_OUT, detail="1 s")
+    assert not running("3131")
+
+
+async def test_what_a_finished_step_leaves_running_is_killed(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    script = "trap '' TERM INT; setsid sh -c 'sleep 3232 & sleep 3232' & sleep 3232 & echo left"
+    begun = time.monotonic()
+    (result,) = await run_job(tmp_path / "job", Job((shell(script),)))
+    assert time.monotonic() - begun < 2
+    assert result.exit.ok
+    assert result.stdout.read_text() == "left\n"
+    assert not running("3232")
+
+
+async def test_an_agent_that_ignores_int_and_term_is_killed(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    script = "trap '' INT TERM; echo begun; while :; do sleep 0.1; done"
+    begun = time.monotonic()
+    (result,) = await run_job(tmp_path / "job", Job((shell(script, timeout_s=0.2),)))
+    assert str(result.exit) == "timed out (0.2 s)"
+    assert result.stdout.read_text() == "begun\n"
+    assert 3 < time.monotonic() - begun < 5
+
+
+async def test_an_agent_may_save_its_work_when_interrupted_once(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    script = "trap 'echo saved; exit' INT; while :; do sleep 0.05; done"
+    (result,) = await run_job(tmp_path / "job", Job((shell(script, timeout_s=0.2),)))
+    assert result.exit.kind is ExitKind.TIMED_OUT
+    assert result.stdout.read_text() == "saved\n"
+
+
+async def test_a_flood_is_capped_on_disk_and_in_memory(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    flood = shell("yes 0123456789 | head -c 300000000; echo; echo last words; touch flooded; sleep 0.5")
+    task = asyncio.create_task(run_job(folder, Job((flood,))))
+    await until((tmp_path / "flooded").exists, 20)
+    status = Path(f"/proc/{supervisor_of(folder)[0]}/status").read_text()
+    peak_kb = int(status.split("VmHWM:")[1].split()[0])
+    (result,) = await task
+    assert peak_kb < 40_000
+    size = result.stdout.stat().st_size
+    with result.stdout.open("rb") as file:
+        file.seek(supervisor.CAP)
+        rest = file.read()
+    result.stdout.unlink()
+    assert size < supervisor.CAP + supervisor.TAIL + 100
+    assert rest.startswith(b"\n[orch: ")
+    assert rest.endswith(b"last words\n")
+
+
+async def test_output_is_kept_byte_for_byte(tmp_path: Path) -> None:
+    script = "import sys; sys.stdout.buffer.write(b'x' * 5_000_000 + b'\\n\\xff\\xf0\\x9f' * 1000 + b'\\nresult\\n')"
+    step = Step("s", (sys.executable, "-c", script), tmp_path, ENV, 20.0)
+    (result,) = await run_job(tmp_path / "job", Job((step,)))
+    assert result.stdout.read_bytes() == b"x" * 5_000_000 + b"\n\xff\xf0\x9f" * 1000 + b"\nresult\n"
+
+
+async def test_a_deadline_in_the_past_starts_nothing(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    job = Job((shell("touch ran"), shell("touch ran")), deadline=time.time() - 1)
+    assert exits(await run_job(tmp_path / "job", job)) == ["timed out (deadline)"] * 2
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_deadline_ends_the_running_step(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    job = Job((shell("true"), shell("sleep 30"), shell("true")), deadline=time.time() + 0.5)
+    results = await run_job(tmp_path / "job", job)
+    assert exits(results) == ["ok", "timed out (deadline)", "timed out (deadline)"]
+
+
+async def test_the_worker_may_be_killed(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    script = "echo ran >> count; sleep 1; echo done"
+    worker = subprocess.Popen([sys.executable, "-c", STARTER, str(folder), script])
+    await until((tmp_path / "count").exists)
+    worker.kill()
+    worker.wait()
+    assert find_jobs(tmp_path) == [folder]
+    results = await run_job(folder, Job((shell("touch never"),)))
+    assert exits(results) == ["ok"]
+    assert results[0].stdout.read_text() == "done\n"
+    assert (tmp_path / "count").read_text() == "ran\n"
+    assert not (tmp_path / "never").exists()
+    assert find_jobs(tmp_path) == []
+
+
+async def test_a_lost_supervisor_is_reported_and_nothing_runs_again(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    script = "setsid sleep 3333 & echo ran >> count; sleep 3333"
+    task = asyncio.create_task(run_job(folder, Job((shell("true"), shell(script), shell("true")))))
+    await until((tmp_path / "count").exists)
+    os.kill(supervisor_of(folder)[0], signal.SIGKILL)
+    results = await task
+    assert exits(results) == ["ok", "signal 9", "signal 9"]
+    assert results[1].exit.detail == "supervisor lost"
+    assert not running("3333")
+    assert await run_job(folder, Job((shell("true"),))) == results
+    assert (tmp_path / "count").read_text() == "ran\n"
+
+
+async def test_a_lost_gate_ends_at_the_step_that_was_lost(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    job = Job((shell("true"), shell("touch ready; sleep 30"), shell("true")), stop_on_failure=True)
+    task = asyncio.create_task(run_job(folder, job))
+    await until((tmp_path / "ready").exists)
+    os.kill(supervisor_of(folder)[0], signal.SIGKILL)
+    assert exits(await task) == ["ok", "signal 9"]
+
+
+async def test_a_torn_record_is_a_lost_step(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    job = Job((shell("true"), shell("true")))
+    await run_job(folder, job)
+    (folder / supervisor.END).unlink()
+    record = folder / supervisor.RESULTS
+    record.write_bytes(record.read_bytes()[:-20])
+    assert exits(await run_job(folder, job)) == ["ok", "signal 9"]
+
+
+async def test_a_starter_that_died_before_the_start_costs_nothing(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / supervisor.JOB).write_text("{")
+    (folder / supervisor.LOCK).touch()
+    assert exits(await run_job(folder, Job((shell("true"),)))) == ["ok"]
+
+
+async def test_two_at_once_share_one_run(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    job = Job((shell("echo ran >> count; sleep 0.2"),))
+    first, second = await asyncio.gather(*(run_job(tmp_path / "job", job) for _ in range(2)))
+    assert first == second
+    assert (tmp_path / "count").read_text() == "ran\n"
+
+
+async def test_eight_jobs_run_side_by_side(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    begun = time.monotonic()
+    job = Job((shell("sleep 1"),))
+    done = await asyncio.gather(*(run_job(tmp_path / f"job{n}", job) for n in range(8)))
+    assert [exits(results) for results in done] == [["ok"]] * 8
+    assert time.monotonic() - begun < 4
+
+
+async def test_cancelling_only_detaches(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    job = Job((shell("touch begun; sleep 0.5; echo done"),))
+    task = asyncio.create_task(run_job(folder, job))
+    await until((tmp_path / "begun").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (result,) = await run_job(folder, job)
+    assert result.stdout.read_text() == "done\n"
+
+
+async def test_ending_a_job_ends_all_of_it(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    folder = tmp_path / "job"
+    script = "trap 'echo told; exit' INT; setsid sleep 3434 & touch begun; while :; do sleep 0.05; done"
+    task = asyncio.create_task(run_job(folder, Job((shell(script), shell("touch ran")))))
+    await until((tmp_path / "begun").exists)
+    await asyncio.to_thread(end_job, folder)
+    assert not running("3434")
+    results = await task
+    assert [result.exit for result in results] == [Exit(kind=ExitKind.SIGNALLED, number=15, detail="stopped")] * 2
+    assert results[0].stdout.read_text() == "told\n"
+    assert not (tmp_path / "ran").exists()
+    end_job(folder)
+
+
+async def test_a_supervisor_that_does_not_react_is_killed(
+    tmp_path: Path, shell: Callable[..., Step], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "STOP_PATIENCE_S", 0.3)
+    folder = tmp_path / "job"
+    task = asyncio.create_task(run_job(folder, Job((shell("touch begun; sleep 3535"),))))
+    await until((tmp_path / "begun").exists)
+    os.kill(supervisor_of(folder)[0], signal.SIGSTOP)
+    await asyncio.to_thread(end_job, folder)
+    assert not running("3535")
+    assert exits(await task) == ["signal 9"]
+
+
+def test_ending_what_never_began_is_nothing(tmp_path: Path) -> None:
+    end_job(tmp_path / "job")
+    assert not (tmp_path / "job").exists()
+
+
+async def test_a_supervisor_that_cannot_start_is_a_host_fault(
+    tmp_path: Path, shell: Callable[..., Step], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(HostFaultError, match="cannot be started"):
+        await run_job(tmp_path / "file" / "job", Job((shell("true"),)))
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(HostFaultError, match="did not start"):
+        await run_job(tmp_path / "job", Job((shell("true"),)))
+    monkeypatch.undo()
+    assert exits(await run_job(tmp_path / "job", Job((shell("true"),)))) == ["ok"]
+
+
+async def test_the_environment_is_kept_from_others(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    await run_job(tmp_path / "job", Job((shell("true"),)))
+    assert (tmp_path / "job" / supervisor.JOB).stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,61 @@
+"""Fixtures for all tests: real repositories, a state directory, and a home directory that is not the user's."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from orch.activities.home import Home
+
+
+def _load_kit() -> ModuleType:
+    """`kit.py`, by its path: the tests are no package."""
+    spec = importlib.util.spec_from_file_location("kit", Path(__file__).with_name("kit.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_kit = _load_kit()
+
+
+@pytest.fixture(autouse=True)
+def _no_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point everything that says where the user's files are at an empty folder."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
+        monkeypatch.setenv(f"XDG_{name}_HOME" if name != "RUNTIME" else "XDG_RUNTIME_DIR", str(home / name.lower()))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("ORCH_STATE", str(home / "orch"))
+
+
+@pytest.fixture
+def kit() -> ModuleType:
+    """The fixture kit: `make_repo`, `fingerprint`, `git`, `write`, `commit_all`."""
+    return _kit
+
+
+@pytest.fixture
+def make_repo() -> Callable[..., Path]:
+    """Make a repository with one commit."""
+    return _kit.make_repo
+
+
+@pytest.fixture
+def fingerprint() -> Callable[[Path], dict[str, str]]:
+    """What must not change of a repository."""
+    return _kit.fingerprint
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A state directory."""
+    return Home(tmp_path / "state")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orch.activities.home import Home
+from orch.worker.records import read_server, read_worker, write_server
+from orch.worker.state import open_state
+
+pytestmark = pytest.mark.engine
+
+WORKER = (sys.executable, "-m", "orch.worker.main")
+
+
+def worker(home: Home) -> subprocess.Popen[str]:
+    env = {**os.environ, "ORCH_STATE": str(home.root)}
+    return subprocess.Popen(WORKER, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def events(err: str) -> list[str]:
+    """Every line of the log is a JSON object; here are their events."""
+    return [json.loads(line)["event"] for line in err.splitlines()]
+
+
+def test_a_second_worker_is_refused_by_the_first_ones_pid(shared_home: Home) -> None:
+    second = worker(shared_home)
+    out, err = second.communicate(timeout=20)
+    first = read_worker(shared_home)
+    assert first is not None
+    assert (second.returncode, out) == (2, "")
+    assert str(first.pid) in err
+    assert events(err) == ["worker_refused"]
+
+
+def test_a_worker_without_an_engine_ends_with_status_3(tmp_path: Path) -> None:
+    alone = worker(Home(tmp_path / "state"))
+    _, err = alone.communicate(timeout=20)
+    assert alone.returncode == 3
+    assert "orch up" in err
+
+
+def test_a_worker_stops_on_term_with_status_0_and_an_empty_stdout(shared_home: Home, tmp_path: Path) -> None:
+    home = Home(tmp_path / "state")
+    open_state(home)
+    record = read_server(shared_home)
+    assert record is not None
+    write_server(home, record)
+    served = worker(home)
+    assert served.stderr is not None
+    first = served.stderr.readline()
+    assert json.loads(first)["event"] == "worker_started"
+    time.sleep(0.2)
+    served.send_signal(signal.SIGTERM)
+    out, err = served.communicate(timeout=20)
+    assert (served.returncode, out) == (0, "")
+    assert events(err)[-1] == "worker_stopped"

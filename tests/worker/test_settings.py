@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orch.worker.settings import default_slots, load_settings
+from orch.workflows.errors import RefusedError
+
+
+def test_the_state_directory_is_the_users_unless_named(tmp_path: Path) -> None:
+    assert load_settings({"ORCH_STATE": str(tmp_path)}).home.root == tmp_path
+    assert load_settings({}).home.root.name == "orch"
+
+
+def test_a_relative_state_directory_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_settings({"ORCH_STATE": "here"}).home.root == tmp_path / "here"
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_gib", "slots"),
+    [(1, 64, 2), (4, 64, 8), (8, 6, 4), (64, 512, 32), (2, 1, 1), (8, 5.9, 3)],
+)
+def test_slots_are_bounded_by_cores_and_memory(cores: int, memory_gib: float, slots: int) -> None:
+    assert default_slots(cores=cores, memory_gib=memory_gib) == slots
+
+
+def test_slots_can_be_given() -> None:
+    assert load_settings({"ORCH_SLOTS": "40"}).slots == 40
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
+def test_slots_that_are_no_number_are_refused(text: str) -> None:
+    with pytest.raises(RefusedError, match="ORCH_SLOTS"):
+        load_settings({"ORCH_SLOTS": text})

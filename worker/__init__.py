@@ -1,0 +1,1 @@
+"""Where all parts meet: settings, connection, the worker process and the local engine."""

@@ -1,0 +1,58 @@
+"""Which worker runs what: workflows on the shared queue, everything with effects on this host's own queue."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from ..workflows.host import ORCH_QUEUE, host_queue
+from .settings import Settings
+from .state import host_id
+
+GRACE = timedelta(seconds=3)
+"""For short steps to finish; long ones then detach and are attached to again, so waiting longer gains nothing."""
+
+BEAT = timedelta(seconds=2)
+"""A cancellation reaches an activity with its next heartbeat, so beats must not be held back for long."""
+
+MANY = 1000
+"""Waiting for a slot is an activity too: a limit here could keep those that hold slots from going on."""
+
+PASSED_THROUGH = ("pydantic", "pydantic_core", "orch.workflows.model")
+"""Loaded once and shared with workflows; `rules` is not among them, so the sandbox polices it."""
+
+
+def make_workers(client: Client, settings: Settings) -> list[Worker]:
+    """Two workers for one process, not started: the shared queue's workflows, this host's activities."""
+    from ..activities.registry import make_activities
+    from ..workflows.registry import WORKFLOWS
+
+    identity = client.identity
+    restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
+    workflows = Worker(
+        client,
+        task_queue=ORCH_QUEUE,
+        workflows=list(WORKFLOWS),
+        workflow_runner=SandboxedWorkflowRunner(restrictions=restrictions),
+        workflow_failure_exception_types=[
+            Exception
+        ],  # a bug ends its run; a task that fails for ever could not even be cancelled
+        max_concurrent_workflow_tasks=16,
+        max_cached_workflows=200,
+        graceful_shutdown_timeout=GRACE,
+        identity=identity,
+    )
+    activities = Worker(
+        client,
+        task_queue=host_queue(host_id(settings.home)),
+        activities=make_activities(settings.home, settings.slots),
+        max_concurrent_activities=MANY,
+        max_heartbeat_throttle_interval=BEAT,
+        default_heartbeat_throttle_interval=BEAT,
+        graceful_shutdown_timeout=GRACE,
+        identity=identity,
+    )
+    return [workflows, activities]

@@ -1,0 +1,127 @@
+"""The worker process: serve a state directory until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from dataclasses import replace
+from typing import NoReturn
+
+import structlog
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from .. import __version__
+from ..activities.home import Home
+from ..workflows.errors import OrchError, RefusedError, UnreachableError
+from . import background, locks, search_attributes
+from .assembly import make_workers
+from .connection import connect, is_local
+from .records import read_worker, record_this_worker
+from .settings import Settings, load_settings
+from .state import host_id, open_state
+from .telemetry import log_to_stderr, worker_runtime
+
+log = structlog.get_logger()
+
+ROTATE_S = 60.0
+
+
+def main(home: Home | None = None) -> NoReturn:
+    """Serve until SIGTERM or SIGINT (a second one ends at once); `home` overrides `ORCH_STATE`.
+
+    Exit status: 0 stopped, 2 refused, 3 engine unreachable, 70 a bug.
+    """
+    log_to_stderr()
+    asyncio.run(_run(home))
+    raise AssertionError("unreachable: _run ends the process")
+
+
+async def _run(home: Home | None) -> NoReturn:
+    """Serve, then end without finalising the interpreter, which races the SDK's threads (sdk-python#300)."""
+    try:
+        settings = load_settings()
+        await serve(replace(settings, home=home) if home else settings)
+        status = 0
+    except OrchError as error:
+        log.error("worker_refused", error=error.message, hint=error.hint)  # noqa: TRY400
+        status = 2 if isinstance(error, RefusedError) else 3 if isinstance(error, UnreachableError) else 70
+    except BaseException as error:
+        log.exception("worker_failed", error=repr(error), version=__version__)
+        status = 70
+    _leave(status)
+
+
+def _leave(status: int) -> NoReturn:
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+async def serve(settings: Settings) -> None:
+    """Serve one state directory, alone; returns after the first stop signal and a graceful shutdown."""
+    home = settings.home
+    stop = _stop_signal()
+    open_state(home)
+    lock = locks.take(home.engine / "worker.lock")
+    if lock is None:
+        first = read_worker(home)
+        raise RefusedError(
+            f"another worker serves {home.root} (process {first.pid if first else 'unknown'})",
+            hint="stop it with `orch down`, or set ORCH_STATE",
+        )
+    identity = f"{host_id(home)}@{os.getpid()}"
+    record_this_worker(home, identity=identity)
+    client = await connect(home, identity=identity, runtime=worker_runtime(settings.metrics))
+    if not is_local(home):
+        await search_attributes.register(client)
+    await on_start(home, client)
+    workers = make_workers(client, settings)
+    log.info("worker_started", identity=identity, version=__version__, slots=settings.slots)
+    await _serve_until(stop, workers, home)
+    log.info("worker_stopped", identity=identity)
+
+
+async def on_start(home: Home, client: Client) -> None:
+    """What a new worker does before it polls: call the reaper of what dead workers left here."""
+
+
+def _stop_signal() -> asyncio.Event:
+    stop = asyncio.Event()
+
+    def stop_or_leave() -> None:
+        if stop.is_set():
+            _leave(130)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop_or_leave)
+    return stop
+
+
+async def _serve_until(stop: asyncio.Event, workers: list[Worker], home: Home) -> None:
+    """Run the workers side by side; one that fails ends all."""
+    async with asyncio.TaskGroup() as group:
+        rotating = group.create_task(_keep_logs_small(home))
+        serving = [group.create_task(worker.run()) for worker in workers]
+        stopping = group.create_task(stop.wait())
+        await asyncio.wait([stopping, *serving], return_when=asyncio.FIRST_COMPLETED)
+        log.info("worker_stopping")
+        await asyncio.gather(*(worker.shutdown() for worker in workers))
+        rotating.cancel()
+        stopping.cancel()
+
+
+async def _keep_logs_small(home: Home) -> None:
+    while True:
+        await asyncio.sleep(ROTATE_S)
+        for name in ("server.log", "worker.log"):
+            background.rotate(home.engine / name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""What the engine writes down about its processes: `server.json` and `worker.json`."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from .. import __version__
+from ..activities import processes
+from ..activities.home import Home
+from ..workflows.model.base import Value
+from .state import write_aside
+
+NAMESPACE = "default"
+"""The local engine's namespace."""
+
+
+class ProcessRecord(Value):
+    """One background process; pid and start ticks together name it for good."""
+
+    pid: int = 0
+    """0: not started yet."""
+    ticks: int = 0
+    version: str
+    """Of `orch` (worker) or of the `temporal` binary (server)."""
+    started_at: datetime | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether this very process still runs."""
+        return self.pid > 0 and processes.alive(self.pid, self.ticks)
+
+
+class ServerRecord(ProcessRecord):
+    """The local engine's server; its ports stay recorded while it is stopped, so that links survive."""
+
+    port: int
+    ui_port: int
+    namespace: str = NAMESPACE
+
+    @property
+    def address(self) -> str:
+        """Where clients connect."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def ui_url(self) -> str:
+        """Where the Web UI is."""
+        return f"http://127.0.0.1:{self.ui_port}"
+
+
+class WorkerRecord(ProcessRecord):
+    """The worker that serves this state directory."""
+
+    identity: str
+
+
+R = TypeVar("R", bound=ProcessRecord)
+
+
+def read_server(home: Home) -> ServerRecord | None:
+    """The recorded server, running or not."""
+    return _read(home.engine / "server.json", ServerRecord)
+
+
+def read_worker(home: Home) -> WorkerRecord | None:
+    """The recorded worker, running or not."""
+    return _read(home.engine / "worker.json", WorkerRecord)
+
+
+def write_server(home: Home, record: ServerRecord) -> None:
+    """Record the server."""
+    write_aside(home.engine / "server.json", record.model_dump_json(indent=2) + "\n")
+
+
+def record_this_worker(home: Home, *, identity: str) -> None:
+    """Record the calling process as the worker of its state directory."""
+    pid = os.getpid()
+    ticks = processes.start_ticks(pid) or 0
+    record = WorkerRecord(pid=pid, ticks=ticks, version=__version__, started_at=now(), identity=identity)
+    write_aside(home.engine / "worker.json", record.model_dump_json(indent=2) + "\n")
+
+
+def now() -> datetime:
+    """The time, in whole seconds UTC."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _read(path: Path, model: type[R]) -> R | None:
+    """A record, or None when there is none or it cannot be read: then it is made anew."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None

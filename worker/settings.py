@@ -1,0 +1,55 @@
+"""What the environment says: where the state lies, how many attempts run at once, where metrics go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+import psutil
+
+from ..activities.home import Home
+from ..workflows.errors import RefusedError
+
+MOST_SLOTS = 32
+"""More attempts at once than this is a decision, not a default."""
+
+GIB_PER_SLOT = 1.5
+"""Memory an attempt (an agent and the checks it runs) is counted with."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The resolved settings of one process."""
+
+    home: Home
+    slots: int
+    """Attempts that may run on this host at once (`ORCH_SLOTS`)."""
+    metrics: str | None = None
+    """`host:port` on which the worker serves Prometheus metrics (`ORCH_METRICS`); None: not served."""
+
+
+def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Resolve the settings; nothing is created. Raises RefusedError on a value that cannot be used."""
+    return Settings(home=Home(_root(environ)), slots=_slots(environ), metrics=environ.get("ORCH_METRICS") or None)
+
+
+def _root(environ: Mapping[str, str]) -> Path:
+    chosen = environ.get("ORCH_STATE")
+    return Path(chosen or platformdirs.user_state_dir("orch", appauthor=False)).expanduser().absolute()
+
+
+def _slots(environ: Mapping[str, str]) -> int:
+    text = environ.get("ORCH_SLOTS")
+    if not text:
+        return default_slots(cores=os.cpu_count() or 1, memory_gib=psutil.virtual_memory().total / 2**30)
+    if not text.isdecimal() or int(text) < 1:
+        raise RefusedError(f"ORCH_SLOTS is {text!r}, not a whole number from 1", hint="unset it or give e.g. 4")
+    return int(text)
+
+
+def default_slots(*, cores: int, memory_gib: float) -> int:
+    """Two attempts a core (agents mostly wait for their model), as far as the memory reaches."""
+    return max(1, min(2 * cores, int(memory_gib / GIB_PER_SLOT), MOST_SLOTS))

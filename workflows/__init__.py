@@ -1,0 +1,1 @@
+"""Deterministic code: values, rules and the workflows that order effects."""

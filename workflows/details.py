@@ -1,0 +1,80 @@
+"""A run as Markdown for the Web UI: a table of candidates that answers who won and why. Pure."""
+
+from __future__ import annotations
+
+from .model.reason import Reason
+from .model.view import CandidateView, IterationView, RunView
+
+MAX_CHARS = 12_000
+"""Temporal takes details up to about 20,000 bytes; older iterations fall off first."""
+
+HEADER = "| candidate | agent | status | rungs | changed | cost | reason |\n|---|---|---|---|---|---|---|\n"
+
+
+def details(view: RunView) -> str:
+    """Render a run: status, reason, warnings, and the newest iterations that fit."""
+    lines = [f"**{view.status}**" + (f": {reason_text(view.reason)}" if view.reason else "")]
+    lines += [f"contract `{view.contract_digest[:12]}`, rungs: {', '.join(view.rungs)}"] if view.contract_digest else []
+    if view.baseline_rungs_passed is not None:
+        lines.append(f"baseline passes {view.baseline_rungs_passed} of {len(view.rungs)} rungs")
+    lines += [f"warning: {_cell(warning, 200)}" for warning in view.warnings]
+    if view.promoted:
+        where = view.promoted.branch or view.promoted.mode.value
+        lines.append(f"promoted to {where}: {reason_text(view.promoted.refused) if view.promoted.refused else 'yes'}")
+    text = "\n\n".join(lines)
+    for iteration in reversed(view.iterations):
+        block = _iteration(iteration)
+        if len(text) + len(block) > MAX_CHARS:
+            return f"{text}\n\n(earlier iterations: `orch show {view.id}`)"
+        text += f"\n\n{block}"
+    return text
+
+
+def reason_text(reason: Reason) -> str:  # type: ignore[type-arg]  # any code: only its text is used
+    """A reason in a few words: its code, with the facts behind it."""
+    facts = ", ".join(f"{name} {_datum(value)}" for name, value in reason.data.items() if value not in {None, ""})
+    words = reason.code.value.replace("_", " ")
+    return f"{words} ({_cell(facts, 300)})" if facts else words
+
+
+def _iteration(iteration: IterationView) -> str:
+    title = f"### Iteration {iteration.ordinal}"
+    if iteration.winner is not None:
+        who = f"candidate {iteration.winner}" if iteration.winner else "the head stays"
+        title += f": {who}, decided by {iteration.decided_by.replace('_', ' ')}"
+    after = "".join(
+        f"\n\n{name}: {text}" for name, text in (("gate", iteration.gate), ("review", iteration.review)) if text
+    )
+    return f"{title}\n\n{HEADER}{''.join(_row(c, iteration.winner) for c in iteration.candidates)}{_cell(after, 500) if after else ''}"
+
+
+def _row(candidate: CandidateView, winner: int | None) -> str:
+    star = "★ " if candidate.index == winner else ""
+    passed = "–" if candidate.rungs_passed is None else f"{candidate.rungs_passed}/{candidate.rungs_total}"
+    changed = {None: "–", True: "yes", False: "no"}[candidate.changed]
+    cells = (
+        f"{star}{candidate.index}",
+        f"`{_cell(candidate.agent, 60)}`",
+        candidate.status.value,
+        passed,
+        changed,
+        _cost(candidate),
+        _cell(reason_text(candidate.reason) if candidate.reason else candidate.failure, 200),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _cost(candidate: CandidateView) -> str:
+    usage = candidate.usage
+    parts = [f"${usage.usd:.2f}"] if usage.usd is not None else []
+    parts += [f"{usage.tokens} tokens"] if usage.tokens is not None else []
+    return ", ".join([*parts, f"{usage.wall_s:.0f} s"])
+
+
+def _datum(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _cell(text: str, limit: int) -> str:
+    flat = " ".join(text.split()).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,133 @@
+"""Every activity as a signature, with its time limits and retry policy.
+
+`activities/` implements the same names and types, the worker registers those, and a test compares every pair. A body here
+is never run.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType, ActivityConfig
+
+from .model.attempt import (
+    AgentReport,
+    CloseAttempt,
+    Measure,
+    OpenWorkspace,
+    RunAgent,
+    Slot,
+    SlotRequest,
+    Snapshot,
+    TakeSnapshot,
+    Workspace,
+)
+from .model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared
+from .model.promotion import Promote, Promotion
+from .model.review import Review, ReviewHead
+from .model.verdict import Verdict
+
+HEARTBEAT = timedelta(seconds=10)
+"""A worker that says nothing for this long is dead; a live one beats every 2 s (every step re-attaches, so a false alarm costs nothing)."""
+
+RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=500),
+    backoff_coefficient=2.0,
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=20,
+    non_retryable_error_types=["RefusedError", "ValidationError"],
+)
+"""Generous, because a worker's shutdown consumes an attempt; outcomes of agents and rungs are values and never retried."""
+
+STEP = ActivityConfig(
+    start_to_close_timeout=timedelta(minutes=30),
+    heartbeat_timeout=HEARTBEAT,
+    retry_policy=RETRY,
+    cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+)
+"""Git, store and promotion steps: idempotent, minutes at most."""
+
+WAIT = ActivityConfig(
+    start_to_close_timeout=timedelta(days=30),
+    heartbeat_timeout=HEARTBEAT,
+    retry_policy=RETRY,
+    cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+)
+"""Steps bounded from inside: waiting for a slot, agents (absolute deadline), rungs (their own time limits)."""
+
+AWAY = timedelta(days=7)
+"""How long a step waits for its host to come back before it counts as lost."""
+
+
+def options(config: ActivityConfig, *, queue: str, summary: str) -> ActivityConfig:
+    """The limits of a step, with the host's queue it goes to and its line in the Web UI."""
+    where = ActivityConfig(task_queue=queue, schedule_to_start_timeout=AWAY, summary=summary[:200])
+    return ActivityConfig(**{**config, **where})
+
+
+@activity.defn
+async def prepare_run(request: PrepareRun) -> RunPrepared:
+    """Check the repository, take the baseline into the store, reserve the tree; a refusal is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def claim_slot(request: SlotRequest) -> Slot:
+    """Wait for room on this host and hold it for the attempt."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def open_workspace(request: OpenWorkspace) -> Workspace:
+    """Make the attempt's workspace and set it up; a failing set-up is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def run_agent(request: RunAgent) -> AgentReport:
+    """Start the agent under its supervisor, or attach to the one already running, and report how it ended."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def take_snapshot(request: TakeSnapshot) -> Snapshot:
+    """Record the workspace's tree in the store, protected paths restored."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def measure(request: Measure) -> Verdict:
+    """Run the contract's rungs in a fresh copy of a commit; red and unevaluable are values."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def close_attempt(request: CloseAttempt) -> None:
+    """End what still runs of the attempt, remove its workspace, give its slot back."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def move_head(request: MoveHead) -> None:
+    """Point the run's head in the store at a commit."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def review_head(request: ReviewHead) -> Review:
+    """Ask the reviewer about the head's tree; anything but a clear answer is a veto."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def promote(request: Promote) -> Promotion:
+    """Move the user's tree or a branch to the result, all or nothing; a refusal is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def close_run(request: CloseRun) -> None:
+    """Write the ledger to the run's folder and let go of what the run reserved."""
+    raise NotImplementedError

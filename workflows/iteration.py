@@ -1,0 +1,109 @@
+"""One iteration: K attempts from the head, each a child workflow, ranked; the winner's tree is the next head.
+
+A component of a run's workflow and not a workflow of its own: its attempts are the run's children, so that the run has one
+ledger, one page with every candidate on it, and one place that spends the budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ChildWorkflowError, is_cancelled_exception
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+from .attempt import Attempt
+from .ledger import Ledger
+from .model.attempt import AttemptKey, AttemptRequest
+from .model.candidate import Candidate, Failure
+from .model.event import AttemptStarted, CandidateMeasured, IterationDecided, IterationStarted
+from .model.goal import GoalRequest
+from .rules.feedback import feedback
+from .rules.tournament import rank
+from .run_steps import RunSteps
+
+
+async def run_iteration(request: GoalRequest, ledger: Ledger, steps: RunSteps, count: int) -> None:
+    """Let `count` candidates compete from the head and move the head to the winner.
+
+    Everything is recorded in the ledger as it comes; a cancellation is raised once every attempt has cleaned up.
+    """
+    state = ledger.state
+    commit, tree = state.known_head
+    ordinal, first = state.ordinal + 1, len(state.budget.bindings) + 1
+    text = _feedback(ledger)
+    keys = tuple(
+        AttemptKey(run=request.run, iteration=ordinal, candidate=i + 1, binding=first + i) for i in range(count)
+    )
+    ledger.record(IterationStarted, ordinal=ordinal, commit=commit, tree=tree, attempts=keys)
+    await asyncio.gather(*(_attempt(request, ledger, key, text) for key in keys))
+    _select(ledger)
+    await steps.move_head()
+
+
+async def _attempt(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: str) -> None:
+    agent = request.agent_of(key.candidate)
+    try:
+        handle = await workflow.start_child_workflow(
+            Attempt.run,
+            _request(request, ledger, key, text),
+            id=f"{request.run}/{key.name}",
+            static_summary=f"candidate {key.candidate}: {agent}"[:200],
+            parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+            cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+        )
+        ledger.record(AttemptStarted, attempt=key, agent=agent)
+        candidate = await handle
+    except (ChildWorkflowError, asyncio.CancelledError) as error:
+        candidate = _lost(key, agent, error)
+    ledger.record(CandidateMeasured, candidate=candidate)
+
+
+def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: str) -> AttemptRequest:
+    state = ledger.state
+    return AttemptRequest(
+        attempt=key,
+        agent=request.agent_of(key.candidate),
+        host=request.host,
+        store=state.store,
+        commit=state.known_head[0],
+        contract=state.known_contract,
+        feedback=text,
+        notes=tuple(state.notes),
+        deadline=state.deadline,
+        limit_s=state.caps.attempt_s,
+        sandbox=state.sandbox,
+    )
+
+
+def _lost(key: AttemptKey, agent: str, error: BaseException) -> Candidate:
+    cancelled = is_cancelled_exception(error)
+    cause = error.cause if isinstance(error, ChildWorkflowError) else None
+    return Candidate(
+        attempt=key,
+        agent=agent,
+        failure=Failure.CANCELLED if cancelled else Failure.INTERNAL,
+        failure_detail="cancelled" if cancelled else str(cause or error)[:500],
+    )
+
+
+def _select(ledger: Ledger) -> None:
+    state = ledger.state
+    ranking = rank(state.contenders())
+    winner = state.candidates.get(ranking.winner)
+    commit, tree = state.known_head
+    if winner is not None and winner.snapshot is not None:
+        commit, tree = winner.snapshot.commit, winner.snapshot.tree
+    ledger.record(IterationDecided, ordinal=state.ordinal, ranking=ranking, commit=commit, tree=tree)
+
+
+def _feedback(ledger: Ledger) -> str:
+    state = ledger.state
+    if not state.history:
+        return ""
+    return feedback(
+        head=state.head_verdict,
+        candidates=tuple(state.candidates[i] for i in sorted(state.candidates)),
+        ranking=state.ranking,
+        review=state.reviews.get(state.known_head[1]),
+    )

@@ -1,0 +1,75 @@
+"""The ledger of a live run: appends typed events and folds them into the state that decisions read."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from temporalio import workflow
+
+from .details import details
+from .model.event import CandidateMeasured, Event, LedgerPage, RunEnded
+from .model.verdict import Excerpt
+from .model.view import RunView
+from .rules.projection import project
+from .state import GoalState
+
+E = TypeVar("E", bound=Event)
+
+PAGE = 200
+"""Events in one answer, so that an answer stays far below Temporal's payload limit."""
+
+
+class Ledger:
+    """Append-only events; the state and every view are projections of them."""
+
+    def __init__(self, carried: tuple[Event, ...]) -> None:
+        self.events: list[Event] = list(carried)
+        self.state = GoalState()
+        self._kept = len(carried)
+        for event in carried:
+            self.state.apply(event)
+
+    def record(self, kind: type[E], **facts: Any) -> E:
+        """Append one event, fold it into the state, and show the run as it stands now in the Web UI."""
+        event = kind(seq=len(self.events) + 1, at=workflow.now().isoformat(timespec="milliseconds"), **facts)
+        self.events.append(event)
+        self.state.apply(event)
+        workflow.set_current_details(details(self.view()))
+        return event
+
+    def view(self) -> RunView:
+        """The run as it stands now."""
+        return project(self.events)
+
+    def page(self, since: int) -> LedgerPage:
+        """The events after `since`, at most PAGE of them."""
+        page = tuple(self.events[since : since + PAGE])
+        last = since + len(page) == len(self.events)
+        return LedgerPage(events=page, ended=last and bool(self.events) and isinstance(self.events[-1], RunEnded))
+
+    def unkept(self) -> tuple[Event, ...]:
+        """The events that no activity has written to disk yet."""
+        return tuple(self.events[self._kept :])
+
+    def kept(self, events: tuple[Event, ...]) -> None:
+        """Note that these events are on disk."""
+        self._kept += len(events)
+
+    def carried(self) -> tuple[Event, ...]:
+        """The events to continue as new with; only the last iteration keeps its excerpts."""
+        last = self.state.ordinal
+        return tuple(_slim(event) if _older(event, last) else event for event in self.events)
+
+
+def _older(event: Event, ordinal: int) -> bool:
+    return isinstance(event, CandidateMeasured) and event.candidate.attempt.iteration < ordinal
+
+
+def _slim(event: Event) -> Event:
+    if not isinstance(event, CandidateMeasured) or event.candidate.verdict is None:
+        return event
+    blank = {"stdout": Excerpt(), "stderr": Excerpt()}
+    rungs = tuple(rung.model_copy(update=blank) for rung in event.candidate.verdict.rungs)
+    verdict = event.candidate.verdict.model_copy(update={"rungs": rungs})
+    candidate = event.candidate.model_copy(update={"verdict": verdict, "output": Excerpt()})
+    return event.model_copy(update={"candidate": candidate})

@@ -1,0 +1,1 @@
+"""Frozen values, one noun per file: everything that crosses Temporal or is kept on disk."""

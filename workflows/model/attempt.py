@@ -1,0 +1,201 @@
+"""One attempt: its key, and the request and result of each of its steps."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from .base import RunId, Sha, Value
+from .contract import Contract
+from .exit import Exit
+from .usage import Usage
+from .verdict import Excerpt
+
+
+class AttemptKey(Value):
+    """What makes an attempt unique: never reused, whatever crashes.
+
+    Attributes:
+        run: the run it belongs to.
+        iteration: the monotone ordinal of its iteration, from 1.
+        candidate: its index in the iteration, from 1 (0 is the incumbent).
+        binding: the ordinal of its budget binding in the run, from 1; a new binding is a new attempt.
+    """
+
+    run: RunId
+    iteration: int = Field(ge=0)
+    candidate: int = Field(ge=0)
+    binding: int = Field(ge=0)
+
+    @property
+    def name(self) -> str:
+        """A name for folders, refs and tables, unique in the run."""
+        return f"i{self.iteration}-c{self.candidate}-b{self.binding}"
+
+
+class Snapshot(Value):
+    """A tree recorded in the store.
+
+    Attributes:
+        commit: the commit that holds the tree, kept alive by a ref of the run.
+        tree: the tree; what is measured and promoted.
+        changed: how many paths differ from the baseline.
+        paths: the first of those paths, at most 20, escaped for display.
+        restored: protected paths the agent changed; the tree holds the baseline's content for them.
+        warnings: facts worth telling (nested repositories left out, odd files skipped).
+    """
+
+    commit: Sha
+    tree: Sha
+    changed: int = 0
+    paths: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class AttemptRequest(Value):
+    """Everything one attempt needs; the input of its workflow.
+
+    Attributes:
+        attempt: its key.
+        agent: the agent's spec.
+        host: the host it runs on.
+        store: the store's key.
+        commit: the commit it starts from.
+        contract: the frozen contract.
+        feedback: what failed last time and what others tried.
+        notes: operator notes, oldest first.
+        deadline: absolute Unix time of the run's deadline; None without one.
+        limit_s: wall seconds for the agent's process.
+        sandbox: whether commands run in the sandbox.
+    """
+
+    attempt: AttemptKey
+    agent: str
+    host: str
+    store: str
+    commit: Sha
+    contract: Contract
+    feedback: str = ""
+    notes: tuple[str, ...] = ()
+    deadline: float | None = None
+    limit_s: float
+    sandbox: bool
+
+
+class SlotRequest(Value):
+    """Ask the host for room to run one attempt; waits until there is some, or until the deadline."""
+
+    attempt: AttemptKey
+    deadline: float | None = None
+
+
+class Slot(Value):
+    """Room on a host: held until the attempt is closed, also over a worker's death; None when the deadline came first."""
+
+    index: int | None
+
+
+class OpenWorkspace(Value):
+    """Make the attempt's workspace from a commit of the store and set it up."""
+
+    attempt: AttemptKey
+    store: str
+    commit: Sha
+    contract: Contract
+    sandbox: bool
+
+
+class Workspace(Value):
+    """An isolated working copy.
+
+    Attributes:
+        path: absolute path on the host that made it.
+        setup: how set-up ended; None when the contract has none.
+        setup_output: what a failing set-up printed.
+    """
+
+    path: str
+    setup: Exit | None = None
+    setup_output: Excerpt = Excerpt()
+
+
+class RunAgent(Value):
+    """Run one agent in its workspace, under a supervisor that outlives the worker.
+
+    Attributes:
+        attempt: whose workspace.
+        agent: the agent's spec, for example `cmd:./agent.sh`.
+        store: the store's key.
+        contract: the frozen contract, for the prompt.
+        feedback: what failed last time and what others tried; empty in the first iteration.
+        notes: operator notes, oldest first.
+        deadline: absolute Unix time at which the agent is stopped.
+        sandbox: whether the agent runs in the sandbox.
+    """
+
+    attempt: AttemptKey
+    agent: str
+    store: str
+    contract: Contract
+    feedback: str = ""
+    notes: tuple[str, ...] = ()
+    deadline: float
+    sandbox: bool
+
+
+class AgentReport(Value):
+    """What the agent's process left: facts, not a judgement.
+
+    Attributes:
+        exit: how the process ended.
+        usage: what it reported to have used; wall time is measured.
+        session: a session id for continuation, if it named one.
+        message: its closing words (at most 500 characters).
+        stdout: what it printed.
+        stderr: what it printed as errors.
+    """
+
+    exit: Exit
+    usage: Usage = Usage()
+    session: str = ""
+    message: str = ""
+    stdout: Excerpt = Excerpt()
+    stderr: Excerpt = Excerpt()
+
+
+class TakeSnapshot(Value):
+    """Record the workspace's tree in the store, protected paths restored from the baseline."""
+
+    attempt: AttemptKey
+    store: str
+    commit: Sha
+    contract: Contract
+
+
+class Measure(Value):
+    """Measure a commit of the store by the contract in a fresh copy.
+
+    Attributes:
+        attempt: names the folder and refs of this measurement.
+        store: the store's key.
+        commit: the commit to check out.
+        tree: its tree; the verdict names it.
+        contract: the frozen contract.
+        gate: stop at the first rung that does not pass and never reuse an earlier verdict.
+        sandbox: whether rungs run in the sandbox.
+    """
+
+    attempt: AttemptKey
+    store: str
+    commit: Sha
+    tree: Sha
+    contract: Contract
+    gate: bool
+    sandbox: bool
+
+
+class CloseAttempt(Value):
+    """End what still runs of the attempt, remove its workspace, give its slot back. Idempotent."""
+
+    attempt: AttemptKey
+    store: str

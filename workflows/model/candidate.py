@@ -1,0 +1,82 @@
+"""A candidate: what an attempt left, measured."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from .attempt import AttemptKey, Snapshot
+from .base import Sha, Value
+from .exit import Exit, ExitKind
+from .usage import Usage
+from .verdict import Excerpt, Verdict
+
+
+class Failure(StrEnum):
+    """At which step an attempt ended without a verdict."""
+
+    NOT_STARTED = "not_started"
+    SETUP = "setup_failed"
+    HOST_LOST = "host_lost"
+    CANCELLED = "cancelled"
+    SNAPSHOT = "snapshot_failed"
+    INTERNAL = "internal"
+
+
+class Candidate(Value):
+    """The recorded facts of one attempt.
+
+    Attributes:
+        attempt: its key.
+        agent: the agent's spec.
+        exit: how the agent's process ended; None when it never ran.
+        snapshot: the tree it left; None when there is none.
+        verdict: the contract's results on that tree; None when it could not be measured.
+        usage: what it cost, also when it failed.
+        session: the agent's session id, if any.
+        message: the agent's closing words.
+        failure: the step that failed, when there is no verdict.
+        failure_detail: what that step said.
+        output: the agent's last words on stderr, for a failed agent.
+    """
+
+    attempt: AttemptKey
+    agent: str
+    exit: Exit | None = None
+    snapshot: Snapshot | None = None
+    verdict: Verdict | None = None
+    usage: Usage = Usage()
+    session: str = ""
+    message: str = ""
+    failure: Failure | None = None
+    failure_detail: str = ""
+    output: Excerpt = Excerpt()
+
+    @property
+    def index(self) -> int:
+        """The candidate's index in its iteration."""
+        return self.attempt.candidate
+
+    @property
+    def changed(self) -> bool:
+        """Whether its tree differs from the baseline's."""
+        return self.snapshot is not None and self.snapshot.changed > 0
+
+    @property
+    def evaluable(self) -> bool:
+        """Whether it has a verdict that answers."""
+        return self.verdict is not None and self.verdict.evaluable
+
+    @property
+    def tree(self) -> Sha | None:
+        """Its tree, if one was recorded."""
+        return self.snapshot.tree if self.snapshot else None
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the agent's process failed, was killed or never started."""
+        return self.exit is None or self.exit.kind in {ExitKind.FAILED, ExitKind.SIGNALLED, ExitKind.NOT_STARTED}
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the agent was stopped by its time limit."""
+        return self.exit is not None and self.exit.kind is ExitKind.TIMED_OUT

@@ -1,0 +1,129 @@
+"""A goal run: what starts it, how the host prepares and closes it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from .base import RunId, Sha, Value
+from .budget import Caps
+from .contract import Contract
+from .event import Event
+from .promotion import PromoteTarget
+from .reason import Reason, RunReason
+
+
+class SandboxMode(StrEnum):
+    """`auto`: on where a probe proves it, else off with a warning; `required`: refuse without; `off`: explicit."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    OFF = "off"
+
+
+class GoalRequest(Value):
+    """Everything that starts a goal run.
+
+    Attributes:
+        run: the run's id, chosen by the client once.
+        repo: absolute path of the user's working tree, on the disk of `host`.
+        host: the stable id of the host that holds `repo`; its queue is `orch-host-<id>`.
+        contract: the frozen contract.
+        agents: agent specs; candidate i gets agents[(i - 1) % len(agents)].
+        caps: what the run may use.
+        sandbox: whether to run commands in the sandbox.
+        sign_off: the reviewer agent's spec; empty for none.
+        seal: whether to wait for approval of the contract before any agent starts.
+        promote: where a success goes.
+        carried: events of the run so far, when it continued as new.
+        summary: one line for the Web UI.
+    """
+
+    run: RunId
+    repo: str
+    host: str
+    contract: Contract
+    agents: tuple[str, ...] = Field(min_length=1)
+    caps: Caps = Caps()
+    sandbox: SandboxMode = SandboxMode.AUTO
+    sign_off: str = ""
+    seal: bool = False
+    promote: PromoteTarget = PromoteTarget()
+    carried: tuple[Event, ...] = ()
+
+    def agent_of(self, index: int) -> str:
+        """The spec of candidate `index` (from 1)."""
+        return self.agents[(index - 1) % len(self.agents)]
+
+
+class PrepareRun(Value):
+    """Check the repository, take the baseline into the store, reserve the tree for promotion. Idempotent."""
+
+    run: RunId
+    repo: str
+    contract: Contract
+    agents: tuple[str, ...]
+    sandbox: SandboxMode
+    promote: PromoteTarget
+
+
+class Baseline(Value):
+    """A snapshot of the user's tree.
+
+    Attributes:
+        commit: the snapshot's commit in the store.
+        tree: its tree, dirty and untracked files included.
+        parent: the user's HEAD commit; None on an unborn branch.
+        dirty: whether the tree differs from HEAD's.
+    """
+
+    commit: Sha
+    tree: Sha
+    parent: Sha | None = None
+    dirty: bool = False
+
+
+class RunPrepared(Value):
+    """What the host found, or why the run is refused.
+
+    Attributes:
+        store: the key of the repository's store.
+        baseline: the snapshot the first iteration starts from; None when refused.
+        contract: the contract with protected paths resolved; this one is frozen.
+        sandbox: whether commands run in the sandbox.
+        warnings: facts worth telling in the run's summary.
+        refused: why nothing can start.
+    """
+
+    store: str = ""
+    baseline: Baseline | None = None
+    contract: Contract
+    sandbox: bool = False
+    warnings: tuple[str, ...] = ()
+    refused: Reason[RunReason] | None = None
+
+
+class MoveHead(Value):
+    """Point the run's head in the store at a commit, and keep the ledger's newest events on disk. Idempotent."""
+
+    run: RunId
+    store: str
+    commit: Sha
+    events: tuple[Event, ...] = ()
+
+
+class CloseRun(Value):
+    """Keep the last events and let go of what the run reserved. Idempotent.
+
+    Attributes:
+        run: which.
+        repo: the user's working tree, whose reservation ends.
+        store: the store's key; empty when the run never had one.
+        events: the events that are not on disk yet.
+    """
+
+    run: RunId
+    repo: str
+    store: str
+    events: tuple[Event, ...] = ()
