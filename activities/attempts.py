@@ -31,7 +31,6 @@ from .measuring.measurements import drop_measuring
 from .measuring.setup import set_up
 from .places import Place
 from .prompts import agent_prompt
-from .sandbox import wrap
 from .snapshots import take_candidate
 from .store import Store
 from .workspaces.registry import WORKSPACES
@@ -91,7 +90,7 @@ class Attempts:
         writable = (tree, private, *WORKSPACES.writable(Store(self._home, request.store), place.folder))
         step = Step(
             name=AGENT,
-            argv=wrap(call.argv, place.fence(*writable, sandbox=request.sandbox, network=True)),
+            argv=place.fenced(call.argv, *writable, sandbox=request.sandbox, network=True),
             cwd=tree,
             env=place.environment({"ORCH_PROMPT_FILE": str(prompt), **call.env}),
             timeout_s=max(0.0, request.deadline - time.time()),

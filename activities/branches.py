@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..workflows.model.promotion import Promote, Promotion
 from ..workflows.model.reason import Datum, PromotionReason, Reason
 from .differences import differences
-from .git import IDENTITY, Git, GitError
+from .git import Git, GitError
 from .repository import Repository
 from .store import Store
 
@@ -51,16 +51,11 @@ def _standing(git: Git, name: str) -> str | None:
 
 def _squashed(git: Git, request: Promote, tree: str) -> str:
     """One commit with the result's tree on the start; the same id each time, so a rerun adds no object."""
+    if tree == git.text("rev-parse", f"{request.old}^{{tree}}"):
+        return request.old
     date = git.text("show", "-s", "--format=@%ct +0000", request.new)
     dated = git.with_env(GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date)
-    return dated.text("commit-tree", tree, "-p", _base(git, request.old), "-m", f"orch: {request.run}")
-
-
-def _base(git: Git, old: str) -> str:
-    """The commit to build on: a snapshot with nothing but its parent's tree would be noise in the history."""
-    committer, parent = git.text("show", "-s", "--format=%ce %P", old).partition(" ")[::2]
-    same = parent and not git.attempt("diff-tree", "--quiet", parent, old)[0]
-    return parent if same and committer == IDENTITY["GIT_COMMITTER_EMAIL"] else old
+    return dated.text("commit-tree", tree, "-p", request.old, "-m", f"orch: {request.run}")
 
 
 def _done(request: Promote, tree: str, *, paths: int = 0) -> Promotion:

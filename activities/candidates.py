@@ -20,14 +20,14 @@ _ATTRIBUTES = b".gitattributes"
 
 
 def candidate_tree(git: Git, commit: str, *, index: Path, protected: Sequence[str], carried: Sequence[str]) -> Snapshot:
-    """Write what the work tree of `git` holds (its index is a private copy of `index`) as a tree that follows `commit`."""
+    """Write what the work tree of `git` holds, its index being a private copy of `index`, as a tree after `commit`."""
     if not Path(git.env["GIT_INDEX_FILE"]).exists():
         git.run("read-tree", commit)
     left_out = [os.fsencode(path) for path in carried_paths(git.cwd, carried)]
     warnings = _open_nested(git, left_out, aside=index.parent / "nested")
     odd = record_tree(git, without=left_out)
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
-    warnings += _keep_submodules(git, commit)
+    warnings += _keep_submodules(git, commit, index)
     _keep_untouched(git, commit, index)
     restored = protected_index(git, commit, protected) if protected else []
     tree = git.text("write-tree")
@@ -52,11 +52,23 @@ def _open_nested(git: Git, left_out: Sequence[bytes], *, aside: Path) -> list[st
     return warnings
 
 
-def _keep_submodules(git: Git, commit: str) -> list[str]:
-    """Put moved submodule links back: the commits they name would be nowhere once the workspace is gone."""
+def _keep_submodules(git: Git, commit: str, index: Path) -> list[str]:
+    """Put moved submodule links back, and tell of files changed inside: both would be gone with the workspace."""
     moved = [change for change in _changes(git, commit) if change.old_mode == change.mode == GITLINK]
-    restore_entries(git, [(c.old_mode, c.old_id, c.name) for c in moved])
-    return [f"edits inside the submodule {display(c.name)} are not recorded" for c in moved]
+    restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in moved])
+    names = {change.name for change in moved}
+    if git.ok("cat-file", "-e", f"{commit}:.gitmodules"):
+        links = [record for record in git.lines("ls-files", "-z", "--stage") if record.startswith(GITLINK.encode())]
+        paths = [record.partition(b"\t")[2] for record in links]
+        names |= {name for name in paths if _changed_since(git.cwd / os.fsdecode(name), index)}
+    return [f"changes inside the submodule {display(name)} are not recorded" for name in sorted(names)]
+
+
+def _changed_since(folder: Path, index: Path) -> bool:
+    """Whether a file in the folder is newer than the checkout; carried files keep their older times."""
+    checkout = index.stat().st_mtime_ns
+    files = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
+    return any(file.lstat().st_mtime_ns > checkout for file in files)
 
 
 def _keep_untouched(git: Git, commit: str, index: Path) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pathspec
 
+from .changes import GITLINK
+from .repository import Repository
+
 _SKIPPED = ".git"
 
 
@@ -16,6 +19,13 @@ def carried_paths(top: Path, globs: Sequence[str]) -> list[Path]:
     """The paths that match the globs (rules of a .gitignore), relative to `top`; a folder stands for all in it."""
     spec = pathspec.GitIgnoreSpec.from_lines(globs)
     return sorted(_matching(top, Path(), spec)) if globs else []
+
+
+def populated_submodules(repository: Repository) -> list[Path]:
+    """The submodules whose files are there; carried, they reach a workspace as they are and without the network."""
+    records = repository.git.lines("ls-files", "-z", "--stage")
+    links = [record.partition(b"\t")[2] for record in records if record.startswith(GITLINK.encode())]
+    return [path for name in links if any((repository.top / (path := Path(os.fsdecode(name)))).glob("*"))]
 
 
 def carry(source: Path, workspace: Path, paths: Iterable[Path]) -> None:

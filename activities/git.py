@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import git
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # a missing git is refused with a hint, not by a failing import
+import git  # noqa: E402
 
 SAFE_CONFIG = (
     "-c", "core.hooksPath=/dev/null",
@@ -85,15 +86,16 @@ class Git:
         """Run `git ARGS` and return (status, stdout, stderr) whatever the status is."""
         if not self.cwd.is_dir():  # GitPython would start git wherever this process stands
             return 128, b"", f"no such folder: {self.cwd}"
+        env = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **IDENTITY, **self.env}
         with _stream(stdin) as stream:
             status, out, err = git.Git(str(self.cwd)).execute(
-                [*_unset(), "git", *SAFE_CONFIG, *args],
+                [*_unset(env), "git", *SAFE_CONFIG, *args],
                 istream=stream,
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
-                env={"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **IDENTITY, **self.env},
+                env=env,
             )
         return int(status), out if isinstance(out, bytes) else b"", err if isinstance(err, str) else ""
 
@@ -102,14 +104,14 @@ class Git:
         return [record for record in self.run(*args, stdin=stdin).split(b"\0") if record]
 
 
-def _unset() -> list[str]:
-    """Drop inherited GIT_* variables (GIT_DIR of an outer hook, an outer agent's index)."""
-    names = sorted(name for name in os.environ if name.startswith("GIT_"))
+def _unset(ours: Mapping[str, str]) -> list[str]:
+    """Drop inherited GIT_* variables (GIT_DIR of an outer hook, an outer agent's index), never our own."""
+    names = sorted(name for name in os.environ if name.startswith("GIT_") and name not in ours)
     return ["env", *(part for name in names for part in ("-u", name))] if names else []
 
 
 def _stream(data: bytes | None) -> Any:
-    stream = tempfile.TemporaryFile()
+    stream = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     stream.write(data or b"")
     stream.seek(0)
     return stream

@@ -26,6 +26,7 @@ POLL_S = 0.02
 STOP_PATIENCE_S = 2.0 + sum(grace for _, grace in supervisor.LADDER)
 """How long a supervisor may take to end its step before it is killed."""
 
+HINT = "check this host's free space, process limits and the rights of that folder"
 LOST = Exit(kind=ExitKind.SIGNALLED, number=signal.SIGKILL, detail="supervisor lost")
 
 
@@ -92,7 +93,7 @@ async def run_job(folder: Path, job: Job) -> tuple[StepResult, ...]:
         if (folder / supervisor.IDENTITY).exists():
             await asyncio.to_thread(_settle, folder)
         elif pid is not None:
-            raise HostFaultError(f"the supervisor of {folder} did not start: {_last_words(folder)}")
+            raise HostFaultError(f"the supervisor of {folder} did not start: {_last_words(folder)}", hint=HINT)
     return _results(folder)
 
 
@@ -131,7 +132,7 @@ def _start(folder: Path, job: Job) -> int | None:
             command = processes.Command(argv, folder, env)
             return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock,))
     except OSError as error:
-        raise HostFaultError(f"the supervisor of {folder} cannot be started: {error}") from error
+        raise HostFaultError(f"the supervisor of {folder} cannot be started: {error}", hint=HINT) from error
 
 
 @contextmanager

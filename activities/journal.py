@@ -8,6 +8,7 @@ commit point: before it nothing of the user was touched, after it `apply` is als
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ from .marks import Mark, look, look_up, opened, place
 from .renames import Spot
 
 PLAN = "plan.json"
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Kind(StrEnum):
@@ -106,6 +108,9 @@ class Journal:
         with probe.open("wb") as stream:
             try:
                 os.posix_fallocate(stream.fileno(), 0, size)
+            except OSError as error:
+                if error.errno in NO_SPACE:  # anything else: this file system cannot tell
+                    raise
             finally:
                 probe.unlink()
 
@@ -197,6 +202,9 @@ def _shift(step: Step, top: int, slot: Spot, *, forward: bool) -> bool:
             _turn(step.kind, spot, slot, forward=not forward)
     except (FileExistsError, FileNotFoundError, NotADirectoryError):
         pass
+    except OSError as error:
+        error.filename = step.path
+        raise
     return False
 
 

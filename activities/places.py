@@ -1,7 +1,11 @@
-"""Where one attempt's commands run: private home, temporary folder, ports, and the fence round them."""
+"""Where one attempt's commands run: private home, temporary folder, ports, and the fence round them.
+
+A fenced command sees a private /tmp, unless it, its programs or its project lie there: then it sees the real one, read-only.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +13,10 @@ from pathlib import Path
 from ..workflows.errors import HostFaultError
 from ..workflows.model.attempt import AttemptKey
 from . import slots
+from .artifacts import run_source
 from .home import Home
 from .processes import scrubbed_environment
-from .sandbox import Fence
+from .sandbox import TMP, Fence, wrap
 
 PORT_BLOCKS = 200
 PORTS_PER_BLOCK = 50
@@ -58,12 +63,14 @@ class Place:
             }
         )
 
-    def fence(self, *writable: Path, sandbox: bool, network: bool) -> Fence | None:
-        """What commands here may write: the given paths and the private folders; None without a sandbox."""
+    def fenced(self, argv: tuple[str, ...], *writable: Path, sandbox: bool, network: bool) -> tuple[str, ...]:
+        """The command so that it writes only to the given paths and the private folders; itself without a sandbox."""
         if not sandbox:
-            return None
-        private = (self.folder / "home", self.folder / "tmp")
-        return Fence(writable=(*writable, *private), network=network, tmp=self.folder / "tmp")
+            return argv
+        tmp = self.folder / "tmp"
+        known = (*argv, os.environ.get("PATH", ""), str(run_source(self.home, self.key.run)))
+        hidden = any(f"{TMP}/" in text for text in known)
+        return wrap(argv, Fence((*writable, self.folder / "home", tmp), network=network, tmp=None if hidden else tmp))
 
     def release_ports(self) -> None:
         """Give the port block back. Idempotent."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from ..workflows.model.exit import Exit, ExitKind
 from . import supervisor
@@ -39,6 +39,8 @@ _SECRETS = re.compile(
                        | ://[^/\s:@]*: ) [^\s'"@]+
              | \b (?:sk|ghp|gho|xox[bp]) [-_] [\w-]{{8,}}"""
 )
+
+_Stream = int | IO[bytes]
 
 start_ticks = supervisor.start_ticks
 
@@ -77,7 +79,7 @@ def run(command: Command, *, timeout_s: float, stdin: bytes = b"") -> Completed:
         feed.write(stdin)
         feed.seek(0)
         try:
-            process = _spawn(command, stdin=feed, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process = _spawn(command, feed, subprocess.PIPE, subprocess.PIPE)
         except (OSError, ValueError) as error:
             return Completed(Exit(kind=ExitKind.NOT_STARTED, detail=str(error)))
     with process:
@@ -91,10 +93,19 @@ def run(command: Command, *, timeout_s: float, stdin: bytes = b"") -> Completed:
     return Completed(ended, bytes(stdout), bytes(stderr))
 
 
-def _spawn(command: Command, **options: Any) -> subprocess.Popen[bytes]:
+def _spawn(
+    command: Command, stdin: _Stream, stdout: _Stream, stderr: _Stream, pass_fds: tuple[int, ...] = ()
+) -> subprocess.Popen[bytes]:
     """Start a command in a session of its own: no terminal, and one group to signal."""
     return subprocess.Popen(  # noqa: S603
-        command.argv, cwd=command.cwd, env=command.env, start_new_session=True, **options
+        command.argv,
+        cwd=command.cwd,
+        env=command.env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=pass_fds,
+        start_new_session=True,
     )
 
 
@@ -132,7 +143,7 @@ def spawn_detached(command: Command, *, log: Path, pass_fds: tuple[int, ...] = (
         OSError: it cannot be started.
     """
     with log.open("ab") as stream:
-        process = _spawn(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, pass_fds=pass_fds)
+        process = _spawn(command, subprocess.DEVNULL, stream, stream, pass_fds)
     threading.Thread(target=process.wait, daemon=True, name=f"reap-{process.pid}").start()
     return process.pid
 

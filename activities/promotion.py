@@ -21,7 +21,7 @@ from .changes import display
 from .differences import Move, UserTree, differences
 from .git import GitError
 from .home import Home
-from .journal import ConflictError, Journal, Plan
+from .journal import NO_SPACE, ConflictError, Journal, Plan
 from .marks import read_marks
 from .planning import Layout, steps
 from .repository import Repository, inspect
@@ -32,7 +32,6 @@ PATIENCE = 30.0
 
 _NAMED = 10
 _ROOM = 1 << 20  # for the index, the plan and what filters add
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -122,8 +121,9 @@ class _Advance:
         if edited or layout.strangers:
             raise _RefusalError(PromotionReason.EDITED, [*edited, *layout.strangers])
         _check_writable(layout.folders())
-        staging = self._stage(tree, waiting)
-        return Plan(old, new, steps(layout, marks, staging, self.journal))
+        if not waiting:
+            return Plan(old, new, ())
+        return Plan(old, new, steps(layout, marks, self._stage(tree, waiting), self.journal))
 
     def _stage(self, tree: UserTree, waiting: list[Move]) -> Path:
         room = tree.size(waiting) + _ROOM
@@ -155,14 +155,17 @@ class _Advance:
             raise
 
     def _verify(self, plan: Plan) -> None:
-        moved = {step.path for step in plan.steps}
-        wanted = {c.path: c.new for c in differences(self.store.git, plan.old, plan.new) if c.path in moved}
+        """Every moved path shows the new tree in the eyes of the user's git, or this is refused."""
+        put = {step.path: step.after for step in plan.steps}
+        wanted = {m.path: m.new for m in differences(self.store.git, plan.old, plan.new) if m.path in put}
+        marks = read_marks(self.top, wanted)
         tree = UserTree(self.repository, self.store, self.journal.scratch())
         with self._explained():
-            wrong = tree.unlike(wanted, read_marks(self.top, wanted))
+            wrong = tree.unlike(wanted, marks)
+        if edited := sorted(path for path in wrong if marks[path] != put[path]):
+            raise _RefusalError(PromotionReason.EDITED, edited)
         if wrong:
-            self._apply(plan)  # refuses with the paths that somebody edited just now
-            raise _RefusalError(PromotionReason.UNSUPPORTED, sorted(wrong), cause="the filters move these contents")
+            raise _RefusalError(PromotionReason.UNSUPPORTED, sorted(wrong), cause="the filters change these contents")
 
     @contextmanager
     def _explained(self, room: int = _ROOM) -> Iterator[None]:
@@ -175,7 +178,8 @@ class _Advance:
 
 
 def _journal(repository: Repository, store: Store, run: str) -> Journal:
-    for folder in (store.path / "journal" / run, repository.git_dir / f"orch-journal-{run}"):
+    in_store = store.path / "journal" / f"{run}-{_key(repository.top)}"
+    for folder in (in_store, repository.git_dir / f"orch-journal-{run}"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         if renames.reaches(folder.parent, repository.top):
             return Journal(folder, repository.top)
@@ -197,17 +201,21 @@ def _paths(plan: Plan) -> int:
 
 
 def _code(error: OSError) -> PromotionReason | None:
-    if error.errno in _NO_SPACE:
+    if error.errno in NO_SPACE:
         return PromotionReason.NO_SPACE
     return PromotionReason.NOT_WRITABLE if error.errno in _NOT_WRITABLE else None
+
+
+def _key(top: Path) -> str:
+    """A name for a working tree: several may share a store."""
+    return hashlib.sha256(os.fsencode(top)).hexdigest()[:16]
 
 
 @contextmanager
 def _turn(folder: Path, top: Path) -> Iterator[None]:
     """Hold the lock of a working tree; the kernel gives it back when the holder dies."""
-    name = hashlib.sha256(os.fsencode(top)).hexdigest()[:16]
     deadline = time.monotonic() + PATIENCE
-    with (folder / f"promote-{name}.lock").open("w") as lock:
+    with (folder / f"promote-{_key(top)}.lock").open("w") as lock:
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

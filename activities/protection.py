@@ -37,7 +37,7 @@ def protected_index(git: Git, commit: str, protected: Sequence[str]) -> list[byt
 
 
 def restore_entries(git: Git, entries: Sequence[tuple[str, str, bytes]]) -> None:
-    """Set index entries (mode, id, name). Mode NOTHING removes; that comes first, so that a file can replace a folder."""
+    """Set index entries (mode, id, name). Mode NOTHING removes; that comes first: a file can replace a folder."""
     lines = [f"{mode} {oid}\t".encode() + name for mode, oid, name in sorted(entries, key=lambda e: e[0] != NOTHING)]
     if lines:
         git.run("update-index", "-z", "--index-info", stdin=joined(lines))

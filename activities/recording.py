@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import stat
 from collections.abc import Sequence
@@ -12,16 +13,7 @@ from pathlib import Path
 from .changes import joined
 from .git import Git, GitError
 
-_ADD = (
-    "-c",
-    "core.safecrlf=false",
-    "-c",
-    "add.ignoreErrors=false",
-    "-c",
-    "advice.addEmbeddedRepo=false",
-    "add",
-    "--sparse",
-)
+_ADD = ("-c", "core.safecrlf=false", "-c", "add.ignoreErrors=false", "add", "--sparse")
 """Paths outside of a sparse checkout count when they exist, and mixed line ends are no reason to fail."""
 
 _ENTRY = re.compile(
@@ -32,7 +24,7 @@ _ENTRY = re.compile(
 
 
 def record_tree(git: Git, *, without: Sequence[bytes] = ()) -> list[bytes]:
-    """Make the index say what the work tree holds; return tracked paths that hold what git cannot (recorded as deleted).
+    """Make the index say what the work tree holds; return tracked paths, now deleted, that hold what git cannot.
 
     Untracked paths at or below `without` are left alone.
     """
@@ -50,7 +42,7 @@ def nested_repositories(git: Git) -> list[bytes]:
 def take_out(inner: Path, aside: Path) -> None:
     """Move the `.git` of a nested repository away, so that its files are ordinary ones."""
     aside.mkdir(parents=True, exist_ok=True)
-    shutil.move(inner / ".git", aside / f"{len(os.listdir(aside))}.git")
+    shutil.move(inner / ".git", aside / secrets.token_hex(8))
 
 
 def untouched(git: Git, top: Path, names: Sequence[bytes]) -> list[bytes]:
@@ -89,7 +81,7 @@ def _is_odd(path: Path) -> bool:
 
 
 def _facts(path: Path) -> tuple[int, ...] | None:
-    """What an index entry says of a file: change time, modification time (s, ns), inode, size, the last two in 32 bits."""
+    """What an index entry says of a file: times of change and modification (s, ns), inode and size in 32 bits."""
     try:
         found = path.lstat()
     except OSError:

@@ -19,7 +19,6 @@ from .home import Home
 from .jobs import Job, Step, end_job, run_job
 from .places import Place
 from .prompts import review_prompt
-from .sandbox import wrap
 from .store import Store
 from .workspaces.registry import WORKSPACES
 
@@ -47,7 +46,7 @@ class Reviewing:
         prompt = place.folder / "prompt.md"
         step = Step(
             name=AGENT,
-            argv=wrap(call.argv, place.fence(tree, private, sandbox=request.sandbox, network=True)),
+            argv=place.fenced(call.argv, tree, private, sandbox=request.sandbox, network=True),
             cwd=tree,
             env=place.environment({"ORCH_PROMPT_FILE": str(prompt), "ORCH_ROLE": "reviewer", **call.env}),
             timeout_s=max(0.0, request.deadline - time.time()),

@@ -15,16 +15,17 @@ CONTENT = re.compile(
     r"core\.(autocrlf|eol|safecrlf|symlinks|attributesfile|excludesfile|checkroundtripencoding|protecthfs|protectntfs)"
     r"|filter\..+\.(clean|smudge|process|required)"
 )
-"""Settings that decide contents. `core.fileMode` and `core.ignoreCase` are facts of a file system: the store has its own."""
+"""Settings that decide contents. `core.fileMode` and `core.ignoreCase` tell of a file system: the store has its own."""
 
 FILE = "content.config"
 """Beside the store's `config`, which includes it."""
 
+_ALL = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--")
 _INFO = ("attributes", "exclude")
 
 
 def copy_settings(repository: Repository, git_dir: Path) -> None:
-    """Make the store's settings, attributes and excludes those of the user's repository, whatever scope they come from."""
+    """Make the store's settings, attributes and excludes those of the user's repository, from whatever scope."""
     _write(git_dir / FILE, _config(repository.git.lines("config", "--list", "-z", "--includes")))
     for name in _INFO:
         source = repository.common_dir / "info" / name
@@ -32,11 +33,11 @@ def copy_settings(repository: Repository, git_dir: Path) -> None:
 
 
 def check_filters(repository: Repository, git: Git) -> None:
-    """Raise RefusedError when a required filter that a path in the index of `git` goes through has no program here."""
+    """Raise RefusedError when a path in the tree of `git` goes through a required filter that has no program here."""
     settings = dict(map(_split, repository.git.lines("config", "--list", "-z", "--includes")))
     for name in [key[7:-9] for key in settings if re.fullmatch(r"filter\..+\.required", key) and _true(settings[key])]:
         missing = [p for p in _programs(settings, f"filter.{name}") if not _runs(p, repository.top)]
-        paths = git.lines("ls-files", "-z", "--", f":(attr:filter={name})") if missing else []
+        paths = git.lines(*_ALL, f":(attr:filter={name})") if missing else []
         if paths:
             raise RefusedError(
                 f"the filter driver {name} of {display(paths[0])} cannot run: {missing[0]} is not there",

@@ -26,8 +26,8 @@ from .store import Store
 def take_baseline(store: Store, repository: Repository, run: str) -> Baseline:
     """Record the user's tree (staged, dirty and untracked files included) and pin it as `refs/orch/<run>/baseline`.
 
-    Untracked repositories inside are left out. An existing pin is returned unchanged. Raises RefusedError when a file or an
-    object cannot be read or a required filter is missing.
+    Untracked repositories inside are left out. An existing pin is returned unchanged. Raises RefusedError when a file
+    or an object cannot be read or a required filter is missing.
     """
     ref, parent_ref = f"refs/orch/{run}/baseline", f"refs/orch/{run}/parent"
     if store.resolve(ref) is None:
@@ -40,7 +40,7 @@ def take_baseline(store: Store, repository: Repository, run: str) -> Baseline:
     return Baseline(commit=commit, tree=store.tree_of(commit), parent=parent, dirty=commit != parent)
 
 
-def take_candidate(
+def take_candidate(  # noqa: PLR0913 - one fact each
     store: Store,
     workspace: Path,
     *,
@@ -53,8 +53,8 @@ def take_candidate(
     """Record what lies in a workspace that was checked out from `commit`, and pin it as `refs/orch/<run>/<attempt>`.
 
     Neither the workspace's own index nor its `.git` is used: an agent may have changed them. Protected paths get their
-    entries of `commit` back; untracked files at carried paths (globs) are left out. Call it when nothing runs in the workspace any
-    more. An existing pin is returned unchanged.
+    entries of `commit` back; untracked files at carried paths are left out. Call it when nothing runs in the workspace
+    any more. An existing pin is returned unchanged.
 
     Args:
         store: where the snapshot goes.

@@ -30,7 +30,7 @@ CONFIG = f"""\
 [include]
 \tpath = {FILE}
 """
-"""Appended to what `git init` finds out about the file system: no hooks, no background work, the user's content settings."""
+"""Appended to what `git init` finds out about the file system: no hooks, no background work, the user's settings."""
 
 
 def store_key(repository: Repository) -> str:
@@ -45,7 +45,7 @@ def store_key(repository: Repository) -> str:
 class Store:
     """One store, by its key.
 
-    Refs: `refs/orch/<run>/<name>` pins a commit for a run; `refs/user/<commit>` says that a commit of the user's is complete.
+    Refs: `refs/orch/<run>/<name>` pins a commit for a run; `refs/user/<commit>` marks one of the user's as complete.
 
     Attributes:
         home: the state directory.

@@ -27,8 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    Exit = dict[str, Any]  # as the model's Exit: kind, number, detail
-
 JOB, LOCK, IDENTITY, RESULTS, END = "job.json", "lock", "supervisor.json", "results.jsonl", "exit.json"
 """The files of a job's folder."""
 
@@ -44,7 +42,6 @@ LADDER = ((signal.SIGINT, 1.5), (signal.SIGTERM, 1.5))
 CAP, TAIL, CHUNK = 64 << 20, 64 << 10, 256 << 10
 """Bytes kept of a stream from its start and from its end, and read at once."""
 
-KILL_PATIENCE_S = 10.0
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -151,7 +148,7 @@ class Supervisor:
         self.poll.register(self.wake, select.POLLIN)
 
     def run(self) -> None:
-        """Run the steps and record each as it ends."""
+        """Run the steps and record each as it ends: its exit as the model has it, and its wall seconds."""
         with open(f"{self.folder}/{RESULTS}", "a", encoding="utf-8") as results:
             for number, step in enumerate(self.job["steps"], 1):
                 begun = self.ended = time.monotonic()
@@ -163,7 +160,7 @@ class Supervisor:
                 if self.job["stop_on_failure"] and ended["kind"] != "ok":
                     break
 
-    def _step(self, number: int, step: dict[str, Any]) -> Exit:
+    def _step(self, number: int, step: dict[str, Any]) -> dict[str, Any]:
         self._turn(0.0)
         if refused := self._over(float("inf"), ""):
             return refused
@@ -178,7 +175,7 @@ class Supervisor:
             for pump in streams:
                 pump.close()
 
-    def _watch(self, limit: float, name: str) -> Exit:
+    def _watch(self, limit: float, name: str) -> dict[str, Any]:
         while self.status is None:
             if over := self._over(limit, name):
                 for number, grace_s in LADDER:
@@ -192,7 +189,7 @@ class Supervisor:
         code = os.waitstatus_to_exitcode(self.status)
         return {"kind": "failed" if code > 0 else "signalled", "number": abs(code)} if code else {"kind": "ok"}
 
-    def _over(self, limit: float, name: str) -> Exit | None:
+    def _over(self, limit: float, name: str) -> dict[str, Any] | None:
         """How the step is to be ended now by somebody else's will, if it is."""
         now = time.monotonic()
         if self.stop:
@@ -266,7 +263,7 @@ class Supervisor:
 
     def _sweep(self) -> None:
         """Kill what is left, in rounds: what a killed parent leaves is adopted and found in the next one."""
-        until = time.monotonic() + KILL_PATIENCE_S
+        until = time.monotonic() + 10.0  # one may hang in the kernel
         self._reap()
         while not self.alone and time.monotonic() < until:
             self._send(signal.SIGKILL)
@@ -276,9 +273,14 @@ class Supervisor:
             self.poll.unregister(self.pumps.popitem()[0])
 
     def _send(self, number: int) -> None:
+        """Signal everything once: the head's group at one stroke, so nothing forks away, then who left it."""
+        group = self.head if self.status is None and not self.spared else 0
+        with suppress(ProcessLookupError, PermissionError):
+            if group:
+                os.killpg(group, number)
         for pid in below({os.getpid()}):
-            if number == signal.SIGKILL or pid != self.spared:
-                with suppress(ProcessLookupError, PermissionError):
+            with suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(pid) != group and (number == signal.SIGKILL or pid != self.spared):
                     os.kill(pid, number)
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 @click.option("--iteration", type=int, help="Of which iteration [default: the newest].")
 def diff(run: str, *, candidate: int | None, iteration: int | None) -> None:
     """Print the change as a patch that `git apply` takes."""
-
     import asyncio
 
     async def patch(client: Client) -> bytes:

@@ -23,7 +23,7 @@ def _what(event: ev.Event) -> str:  # noqa: PLR0911 - one answer per kind of eve
         case ev.BaselineMeasured():
             return f"baseline measured: {event.verdict.rungs_passed} of {event.verdict.rungs_total} rungs pass"
         case ev.IterationStarted():
-            return f"iteration {event.ordinal}: {plural(len(event.attempts), 'candidate')} start from {event.tree[:12]}"
+            return f"iteration {event.ordinal}: {plural(len(event.attempts), 'candidate')} from {event.tree[:12]}"
         case ev.AttemptStarted():
             return f"candidate {event.attempt.candidate}: {agent_name(event.agent)} started"
         case ev.CandidateMeasured():
@@ -41,7 +41,8 @@ def _measured(event: ev.CandidateMeasured) -> str:
     took = show_duration(candidate.usage.wall_s)
     if candidate.verdict is None:
         why = candidate.failure.value.replace("_", " ") if candidate.failure else "no verdict"
-        return f"candidate {candidate.index}: {why} {one_line(candidate.failure_detail, 120)}".rstrip()
+        detail = one_line(candidate.failure_detail, 120)
+        return f"candidate {candidate.index}: {why}" + (f": {detail}" if detail not in {"", why} else "")
     changed = plural(candidate.snapshot.changed if candidate.snapshot else 0, "path")
     return (
         f"candidate {candidate.index}: {candidate.verdict.rungs_passed} of {candidate.verdict.rungs_total} rungs pass, "

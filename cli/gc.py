@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--older-than", type=DURATION, help="Also remove candidates and logs of runs that ended before this, e.g. 30d.")
+@click.option("--older-than", type=DURATION, help="Also remove results of runs older than this, e.g. 30d.")
 @click.option("--dry-run", is_flag=True, help="Only tell what would be collected.")
 @json_option
 def gc(*, older_than: float | None, dry_run: bool, as_json: bool) -> None:

@@ -53,6 +53,7 @@ class Link:
         self.home = home
         self.say = say
         self._temporal: Temporal | None = None
+        self._met = False  # an engine that never answered is not worth waiting for
 
     @property
     def unused(self) -> bool:
@@ -77,6 +78,7 @@ class Link:
             if self.local:
                 await ensure_up(self.home, say=self.say)
             self._temporal = await connect(self.home)
+            self._met = True
         return self._temporal
 
     async def call(self, ask: Callable[[Temporal], Awaitable[T]], *, patience: float = PATIENCE) -> T:
@@ -86,7 +88,8 @@ class Link:
             try:
                 return await ask(await self.temporal())
             except (RPCError, WorkflowUpdateRPCTimeoutOrCancelledError, UnreachableError) as error:
-                if not is_away(error):
+                never_met = isinstance(error, UnreachableError) and not self._met
+                if never_met or not is_away(error):
                     raise
                 if time.monotonic() >= give_up:
                     raise unreachable(error) from error

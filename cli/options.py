@@ -14,7 +14,7 @@ class GoalOptions(Value):
         goal: what the agents are asked to reach, in words.
         goal_file: a text file that holds the goal instead.
         repo: a folder of the user's working tree.
-        verify: shell lines, each a rung; `NAME=COMMAND` names it.
+        verify: shell lines, each a rung.
         contract: a YAML contract file, instead of `verify`, `protect`, `setup`, `carry` and `rung_timeout`.
         candidates: competing attempts per iteration.
         best_of: another spelling of `candidates`.

@@ -43,19 +43,21 @@ def cut(line: str, width: int) -> str:
 def summary_line(view: RunView) -> str:
     """The closing line: what became of the run, in words and counts."""
     candidates = sum(len(iteration.candidates) for iteration in view.iterations)
-    counts = f"{plural(candidates, 'candidate')} in {plural(len(view.iterations), 'iteration')}, {cost(view.usage)}"
+    counts = (
+        f"{plural(candidates, 'candidate')} in {plural(len(view.iterations), 'iteration')}, cost {cost(view.usage)}"
+    )
     why = f": {sentence(view.reason)}" if view.reason else ""
     return f"{view.status.value}{why} · {counts}"
 
 
 def cost(usage: UsageView) -> str:
-    """Money when known, else tokens, else a dash; both when both are."""
+    """Money and tokens as far as they are known."""
     parts = []
     if usage.usd is not None:
         parts.append(f"${usage.usd:.2f}" if usage.usd >= 0.01 or usage.usd == 0 else f"${usage.usd:.4f}")
     if usage.tokens is not None:
         parts.append(f"{usage.tokens:,} tok")
-    return " ".join(parts) or "-"
+    return " ".join(parts) or "unknown"
 
 
 def agent_name(spec: str, width: int = 24) -> str:
@@ -85,7 +87,7 @@ def _head(view: RunView, link: str) -> Iterator[str]:
 def _decision(iteration: IterationView) -> str:
     parts = []
     if iteration.winner is None:
-        parts.append("running")
+        parts.append("not decided")
     elif iteration.winner == 0:
         parts.append("the head stays: no candidate is better")
     else:
@@ -104,7 +106,7 @@ def _row(candidate: CandidateView, winner: int | None) -> tuple[str, ...]:
         agent_name(candidate.agent),
         passed,
         "-" if candidate.changed is None else _paths(candidate),
-        cost(candidate.usage),
+        cost(candidate.usage) if candidate.usage.wall_s else "-",
         show_duration(candidate.usage.wall_s) if candidate.usage.wall_s else "-",
         _why(candidate),
     )
@@ -115,16 +117,17 @@ def _paths(candidate: CandidateView) -> str:
 
 
 def _why(candidate: CandidateView) -> str:
-    said = sentence(candidate.reason) if candidate.reason else candidate.status.value
-    parts = [said]
+    parts = [sentence(candidate.reason)] if candidate.reason else []
     if candidate.failure:
-        parts.append(one_line(candidate.failure, 120))
+        step, _, detail = candidate.failure.partition(": ")
+        words = step.replace("_", " ")
+        parts.append(words if detail in {"", words} else one_line(f"{words}: {detail}", 120))
     elif candidate.agent_exit not in {"", "ok"}:
         parts.append(f"agent {one_line(candidate.agent_exit, 80)}")
     failing = [rung.name for rung in candidate.rungs if rung.result != "ok"]
     parts += [f"red: {', '.join(failing)}"] if failing else []
     parts += [f"{plural(len(candidate.restored), 'protected path')} restored"] if candidate.restored else []
-    return "; ".join(parts)
+    return "; ".join(parts) or candidate.status.value
 
 
 def _result(view: RunView) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from ..workflows.errors import RefusedError, UnreachableError
@@ -146,7 +146,9 @@ async def all_events(link: Link, run: str) -> list[Event]:
 
 def _broken_off(found: RunView, status: RunStatus) -> RunView:
     """A run whose workflow closed without its last word: terminated from outside, or a bug."""
-    reason: Reason[RunReason] = Reason(code=RunReason.CANCELLED if status is RunStatus.CANCELLED else RunReason.INTERNAL)
+    reason: Reason[RunReason] = Reason(
+        code=RunReason.CANCELLED if status is RunStatus.CANCELLED else RunReason.INTERNAL
+    )
     return found.model_copy(update={"status": status, "reason": reason})
 
 
@@ -174,9 +176,14 @@ async def update(link: Link, run: str, name: str, value: Value, *, result: type[
             )
         )
     except WorkflowUpdateFailedError as error:
-        raise RefusedError(f"{run}: {error.cause or error}", hint=f"orch show {run}") from error
+        raise RefusedError(f"{run}: {_said(error)}", hint=f"orch show {run}") from error
     except RPCError as error:
         raise await refusal(link, run, error) from error
+
+
+def _said(error: WorkflowUpdateFailedError) -> str:
+    """A validator's own words, without the name of its type."""
+    return error.cause.message if isinstance(error.cause, FailureError) else str(error.cause or error)
 
 
 async def cancel(link: Link, run: str) -> None:

@@ -133,7 +133,7 @@ def show_(name: str, *, as_json: bool) -> None:
         out_json(row)
         return
     for field, value in row.model_dump(mode="json").items():
-        if value not in (None, "", ()):
+        if value not in (None, "", []):
             out(f"{field.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
     if row.paused:
         say(f"next: orch schedule resume {name}")

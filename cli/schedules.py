@@ -73,7 +73,7 @@ class ScheduleRow(Value):
         goal: what it starts.
         runs: how often it acted.
         skipped: how often the overlap policy left a run out.
-        recent: the newest runs it started, oldest first.
+        recent: when it acted last, oldest first.
     """
 
     id: str
@@ -83,7 +83,7 @@ class ScheduleRow(Value):
     goal: str = ""
     runs: int = 0
     skipped: int = 0
-    recent: tuple[str, ...] = ()
+    recent: tuple[datetime, ...] = ()
 
 
 async def create(link: Link, name: str, request: GoalRequest, timing: Timing) -> None:
@@ -177,7 +177,6 @@ def _unknown(name: str, known: list[str]) -> RefusedError:
 
 async def _row(name: str, found: ScheduleDescription) -> ScheduleRow:
     coming = [time.astimezone(UTC) for time in found.info.next_action_times]
-    recent = (action.action for action in found.info.recent_actions)
     return ScheduleRow(
         id=name,
         paused=found.schedule.state.paused,
@@ -186,5 +185,5 @@ async def _row(name: str, found: ScheduleDescription) -> ScheduleRow:
         goal=str((await found.memo()).get("goal", "")),
         runs=found.info.num_actions,
         skipped=found.info.num_actions_skipped_overlap,
-        recent=tuple(getattr(action, "workflow_id", "") for action in recent),
+        recent=tuple(action.started_at.astimezone(UTC) for action in found.info.recent_actions),
     )

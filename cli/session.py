@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 def ask(work: Callable[[Client], Awaitable[T]]) -> T:
     """Run `work` with a connected client."""
-
     import asyncio
 
     async def session() -> T:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,11 @@ from .goal_options import goal_options
 from .params import json_option
 from .session import ask, run_goes_on
 from .talk import out, out_json, say
+
+if TYPE_CHECKING:
+    from ..workflows.model.view import RunView
+    from .client import Client
+    from .plan import GoalPlan
 
 
 @click.group()
@@ -39,19 +44,18 @@ def start_goal(*, detach: bool, as_json: bool, **given: Any) -> None:
         _start(plan, detach=detach, as_json=as_json)
 
 
-def _start(plan: Any, *, detach: bool, as_json: bool) -> None:
-    from .client import Client
+def _start(plan: GoalPlan, *, detach: bool, as_json: bool) -> None:
     from .follow import finish, follow
 
-    async def begin(client: Client) -> Any:
+    async def begin(client: Client) -> tuple[RunView | None, str]:
         run = await client.start(plan)
         link = await client.link.page_of(run)
         say(f"started {run}" + (f"  {link}" if link else ""))
-        return None if detach else await follow(client, run)
+        return (None if detach else await follow(client, run)), link
 
-    view = ask(begin)
+    view, link = ask(begin)
     if view is not None:
-        finish(view, as_json=as_json)
+        finish(view, as_json=as_json, link=link)
     elif as_json:
         out_json({"id": plan.request.run})
     else:

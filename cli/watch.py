@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from .params import json_option, run_argument
 from .session import ask, run_goes_on
 from .talk import out
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .exits import ExitStatus
 
 
 @click.command()
@@ -39,8 +45,7 @@ def _once(run: str, *, as_json: bool) -> None:
 
 
 def _lines(run: str) -> None:
-    from .client import Client
-    from .exits import ExitStatus, status_of
+    from .exits import status_of
 
     async def stream(client: Client) -> ExitStatus:
         async for event in client.events(run):

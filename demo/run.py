@@ -8,6 +8,8 @@ that suite and the regression tests that 0.5.1 brought with the fix. `make demo`
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import shlex
 import subprocess
 import sys
@@ -15,12 +17,15 @@ import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
 from rich.console import Console
 
 HERE = Path(__file__).resolve().parent
+BIN = Path(sys.executable).parent
 PACKAGE, BROKEN, FIXED = "sqlparse", "0.5.0", "0.5.1"
 LIBRARY_FILE = Path("sqlparse/keywords.py")
 TEST_FILE = Path("tests/test_tokenize.py")
@@ -33,6 +38,13 @@ TELLS = (
     "edits the tests: they are protected, so its edit is undone",
     "does nothing: being cheap must not win",
 )
+STEPS = {
+    "run_started": "",
+    "baseline_measured": "baseline taken and measured",
+    "iteration_decided": "four candidates made, measured, ranked",
+    "gate_measured": "the winner's tree measured afresh",
+    "run_promoted": "promoted to the working tree",
+}
 console = Console(soft_wrap=True, highlight=False)
 
 
@@ -57,11 +69,12 @@ def call(*argv: str | Path, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def orch(*argv: str | Path) -> int:
-    """Show an orch command, run it on this terminal and return its exit status."""
+def orch(*argv: str | Path, quiet: bool = False) -> int:
+    """Show an orch command, run it on this terminal (`quiet`: its progress only) and return its exit status."""
     words = [*map(str, argv)]
     console.print(f"\n[bold]$ orch {shlex.join(words)}[/bold]")
-    return subprocess.run([Path(sys.executable).with_name("orch"), *words], check=False).returncode  # noqa: S603
+    stdout = subprocess.DEVNULL if quiet else None
+    return subprocess.run([BIN / "orch", *words], stdout=stdout, check=False).returncode  # noqa: S603
 
 
 def sdist(version: str, cache: Path) -> Path:
@@ -94,22 +107,15 @@ def commit(repo: Path, message: str) -> None:
 
 def contract() -> str:
     """The ladder, cheapest first: upstream's regression tests in two parts, then the whole suite."""
-    pytest = f"{shlex.quote(str(Path(sys.executable).with_name('pytest')))} -q -p no:asyncio"
+    pytest = f"{shlex.quote(str(BIN / 'pytest'))} -q -p no:asyncio"
     both = "(asc or desc) and nulls"
-    rungs = [
-        {
-            "name": "regression alone",
-            "run": f"{pytest} {TEST_FILE} -k 'parse_order and not ({both})'",
-            "timeout": "1m",
-        },
-        {
-            "name": "regression together",
-            "run": f"{pytest} {TEST_FILE} -k 'parse_order and {both}'",
-            "timeout": "1m",
-        },
-        {"name": "suite", "run": f"{pytest} tests", "timeout": "2m"},
-    ]
-    return yaml.safe_dump({"goal": GOAL, "rungs": rungs, "protected": ["tests/**"]}, sort_keys=False, width=200)
+    rungs = {
+        "regression alone": f"{pytest} {TEST_FILE} -k 'parse_order and not ({both})'",
+        "regression together": f"{pytest} {TEST_FILE} -k 'parse_order and {both}'",
+        "suite": f"{pytest} tests",
+    }
+    ladder = [{"name": name, "run": run, "timeout": "2m"} for name, run in rungs.items()]
+    return yaml.safe_dump({"goal": GOAL, "rungs": ladder, "protected": ["tests/**"]}, sort_keys=False, width=200)
 
 
 def set_scene(folder: Path, cache: Path) -> Scene:
@@ -147,8 +153,17 @@ def check(scene: Scene) -> None:
         raise DemoError(f"expected only upstream's fix in {scene.repo}, found:\n{changed or 'no change'}")
 
 
+def require_visible() -> None:
+    """Refuse a checkout that the agents could not see: in the sandbox, /tmp is a private folder of theirs."""
+    tmp = "/tmp/"  # noqa: S108 - the folder itself is meant
+    hidden = any(str(path).startswith(tmp) for path in (HERE, BIN))
+    if hidden and not os.environ.get("ORCH_STATE", "").startswith(tmp):
+        raise DemoError("this checkout lies in /tmp, which agents see as a private folder; clone it elsewhere")
+
+
 def play(folder: Path, cache: Path) -> None:
     """Set the scene, run the goal, look at it, check it. Raises DemoError."""
+    require_visible()
     begun = time.monotonic()
     scene, run = set_scene(folder, cache), f"goal-demo-{int(time.time())}"
     console.print(f"[bold]{PACKAGE} {BROKEN}[/bold] with its own test suite, in {scene.repo}")
@@ -157,28 +172,43 @@ def play(folder: Path, cache: Path) -> None:
         console.print(f"  candidate {index}  [cyan]{name:<15}[/cyan] {tells}")
     ready = time.monotonic()
     goal = ("start", "goal", "--repo", scene.repo, "--contract", scene.contract, "-n", str(len(AGENTS)))
-    status = orch(*goal, *agent_options(scene), "--promote", "worktree", "--id", run)
+    status = orch(*goal, *agent_options(scene), "--promote", "worktree", "--id", run, quiet=True)
     ended = time.monotonic()
     if status:
         raise DemoError(f"the run ended with exit status {status}; look at it with: orch show {run}")
     orch("show", run)
     orch("diff", run)
     check(scene)
-    console.print(f"\nproject made in {ready - begun:.1f} s, run took {ended - ready:.1f} s")
+    console.print(f"\n[bold]Times[/bold]\n  {ready - begun:5.1f} s  the project made")
+    console.print(f"  {ended - ready:5.1f} s  the run, with the start of the engine where it was down; of these")
+    times(run)
     farewell(scene, run)
+
+
+def times(run: str) -> None:
+    """What took how long, by the run's own ledger."""
+    events = [json.loads(line) for line in call(BIN / "orch", "ledger", run, "--json").splitlines()]
+    ends = {event["type"]: datetime.fromisoformat(event["at"]) for event in events}
+    for before, after in pairwise(STEPS):
+        console.print(f"    {(ends[after] - ends[before]).total_seconds():5.1f} s  {STEPS[after]}")
 
 
 def farewell(scene: Scene, run: str) -> None:
     """What the user should look at now."""
+    tool = os.path.relpath(BIN / "orch")
     console.print(f"""
 [bold]What to look at[/bold]
-  the ranking above        upstream's fix won on the frozen ladder; each other candidate has its reason
-  the Web UI link          one page for the run, with the table of candidates, and one per attempt
+  the ranking above: upstream's fix won on the frozen ladder, and every other candidate has its reason
+  the Web UI link above: a page for the run with the table of candidates, and one for each attempt
+
   git -C {scene.repo} diff
-                           the winner's change, uncommitted; it equals upstream's {FIXED} byte for byte
-  orch restore {run}
-                           takes it back; `orch promote {run}` brings it again
-  orch down                stops the engine that the demo left running""")
+      the winner's change, uncommitted; it equals upstream's {FIXED} byte for byte
+  {tool} logs {run} --candidate 2
+      what the half fix left red
+  {tool} restore {run}
+      takes the change back; `promote` instead of `restore` brings it again
+  {tool} down
+      stops the engine that the demo left running""")
 
 
 def main() -> int:

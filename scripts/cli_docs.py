@@ -17,7 +17,8 @@ HEAD = "# Command line\n\nWritten by `make docs` from the commands' own `--help`
 
 def pages(command: click.Command, parent: click.Context | None, name: str) -> Iterator[str]:
     """One section per command, groups before their members."""
-    context = click.Context(command, parent=parent, info_name=name, terminal_width=100, max_content_width=100)
+    settings = {**command.context_settings, "terminal_width": 100, "max_content_width": 100}
+    context = click.Context(command, parent=parent, info_name=name, **settings)
     yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for member in command.list_commands(context):

@@ -46,13 +46,15 @@ def kit() -> ModuleType:
 @pytest.fixture
 def make_repo() -> Callable[..., Path]:
     """Make a repository with one commit."""
-    return _kit.make_repo
+    make: Callable[..., Path] = _kit.make_repo
+    return make
 
 
 @pytest.fixture
 def fingerprint() -> Callable[[Path], dict[str, str]]:
     """What must not change of a repository."""
-    return _kit.fingerprint
+    take: Callable[[Path], dict[str, str]] = _kit.fingerprint
+    return take
 
 
 @pytest.fixture

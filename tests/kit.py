@@ -41,7 +41,7 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def make_repo(path: Path, files: Mapping[str, str | bytes] | None = None, *options: str) -> Path:
-    """Make a repository on branch `main` with one commit of the files (default: one file, `a.txt`); `{}` for no commit."""
+    """Make a repository on branch `main` with one commit of the files (default: `a.txt`); `{}` for no commit."""
     path.mkdir(parents=True, exist_ok=True)
     git(path, "init", "-q", "-b", "main", "--template=", *options)
     files = {"a.txt": "one\n"} if files is None else files
@@ -60,7 +60,7 @@ def commit_all(path: Path, message: str = "more") -> str:
 
 
 def fingerprint(repo: Path) -> dict[str, str]:
-    """All that must stay as it was: HEAD, refs, index, config, hooks, stash, worktrees, and every file, ignored ones too."""
+    """All that must stay: HEAD, refs, index, config, hooks, stash, worktrees, and every file, ignored ones too."""
     env = {"GIT_OPTIONAL_LOCKS": "0", **os.environ}
     found = {}
     for question in ("for-each-ref", "stash list", "worktree list --porcelain", "fsck --no-dangling"):
@@ -83,7 +83,7 @@ def fingerprint(repo: Path) -> dict[str, str]:
 def _sum(path: Path) -> str:
     """The mode and a hash of a file's content, of a link's target, or just the kind of anything else."""
     if path.is_symlink():
-        return f"link {os.readlink(path)!r}"
+        return f"link {str(path.readlink())!r}"
     if not path.is_file():
         return "special" if path.exists() else "absent"
     return f"{path.stat().st_mode:o} {hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()}"

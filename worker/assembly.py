@@ -26,11 +26,13 @@ PASSED_THROUGH = ("pydantic", "pydantic_core", "orch.workflows.model")
 
 
 def make_workers(client: Client, settings: Settings) -> list[Worker]:
-    """Two workers for one process, not started: the shared queue's workflows, this host's activities."""
+    """Two workers for one process, not started: the shared queue's workflows, this host's activities.
+
+    Both carry the client's identity.
+    """
     from ..activities.registry import make_activities
     from ..workflows.registry import WORKFLOWS
 
-    identity = client.identity
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
     workflows = Worker(
         client,
@@ -43,7 +45,6 @@ def make_workers(client: Client, settings: Settings) -> list[Worker]:
         max_concurrent_workflow_tasks=16,
         max_cached_workflows=200,
         graceful_shutdown_timeout=GRACE,
-        identity=identity,
     )
     activities = Worker(
         client,
@@ -53,6 +54,5 @@ def make_workers(client: Client, settings: Settings) -> list[Worker]:
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=GRACE,
-        identity=identity,
     )
     return [workflows, activities]

@@ -17,9 +17,10 @@ from .records import ProcessRecord
 LOG_BYTES = 8 * 2**20
 """A log longer than this becomes `<name>.1`."""
 
-
 KILL_S = 5.0
 """How long a killed process may take to vanish."""
+
+PAUSE_S = 0.05
 
 
 def rotate(log: Path) -> None:
@@ -52,10 +53,14 @@ async def end(lock: Path, record: ProcessRecord | None, *, grace_s: float) -> No
     """End whoever is recorded, then whoever still holds the life lock (when its starter died too early)."""
     if record is not None and record.alive:
         await _end_alone(record.pid, record.ticks, grace_s=grace_s)
-    pid = locks.holder(lock)
-    ticks = processes.start_ticks(pid) if pid else None
-    if pid and ticks is not None:
-        await _end_alone(pid, ticks, grace_s=grace_s)
+    for _ in range(int(KILL_S / PAUSE_S)):
+        if locks.is_free(lock):
+            return
+        pid = locks.holder(lock)
+        ticks = processes.start_ticks(pid) if pid else None
+        if pid and ticks is not None:
+            await _end_alone(pid, ticks, grace_s=grace_s)
+        await asyncio.sleep(PAUSE_S)  # the threads of a process that ended may keep its files a moment longer
 
 
 async def _end_alone(pid: int, ticks: int, *, grace_s: float) -> None:
@@ -66,4 +71,4 @@ async def _end_alone(pid: int, ticks: int, *, grace_s: float) -> None:
         while time.monotonic() < until:
             if not processes.alive(pid, ticks):
                 return
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(PAUSE_S)

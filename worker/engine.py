@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import quote
 
-from .. import __version__
 from ..activities.home import Home
 from ..workflows.errors import RefusedError, UnreachableError
 from . import locks, server, serving
 from .connection import connect, is_local
-from .records import NAMESPACE, read_server, read_worker
+from .records import NAMESPACE, VERSION, read_server, read_worker
 from .state import open_state, writable
 
 State = Literal["running", "stopped"]
@@ -70,7 +69,7 @@ async def ensure_up(home: Home, *, port: int | None = None, say: Callable[[str],
 async def _all_well(home: Home, port: int | None) -> bool:
     """The common case, checked without a lock: both run, answer and are of this version."""
     recorded, worker = read_server(home), read_worker(home)
-    if recorded is None or worker is None or not worker.alive or worker.version != __version__:
+    if recorded is None or worker is None or not worker.alive or worker.version != VERSION:
         return False
     try:
         client = await connect(home, environ={})

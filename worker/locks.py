@@ -50,11 +50,17 @@ async def held(path: Path) -> AsyncIterator[None]:
         os.close(descriptor)
 
 
-def holder(path: Path) -> int | None:
-    """The process that holds the lock, found by its open files; None when free or held by another user."""
+def is_free(path: Path) -> bool:
+    """Whether nobody holds the lock."""
     descriptor = take(path)
     if descriptor is not None:
         os.close(descriptor)
+    return descriptor is not None
+
+
+def holder(path: Path) -> int | None:
+    """The process that holds the lock, found by its open files; None when free or held by another user."""
+    if is_free(path):
         return None
     wanted = str(path.resolve())
     for process in psutil.process_iter():

@@ -14,13 +14,12 @@ import structlog
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from .. import __version__
 from ..activities.home import Home
 from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, search_attributes
 from .assembly import make_workers
 from .connection import connect, is_local
-from .records import read_worker, record_this_worker
+from .records import VERSION, read_worker, record_this_worker
 from .settings import Settings, load_settings
 from .state import host_id, open_state
 from .telemetry import log_to_stderr, worker_runtime
@@ -50,7 +49,7 @@ async def _run(home: Home | None) -> NoReturn:
         log.error("worker_refused", error=error.message, hint=error.hint)  # noqa: TRY400
         status = 2 if isinstance(error, RefusedError) else 3 if isinstance(error, UnreachableError) else 70
     except BaseException as error:
-        log.exception("worker_failed", error=repr(error), version=__version__)
+        log.exception("worker_failed", error=repr(error), version=VERSION)
         status = 70
     _leave(status)
 
@@ -81,7 +80,7 @@ async def serve(settings: Settings) -> None:
         await search_attributes.register(client)
     await on_start(home, client)
     workers = make_workers(client, settings)
-    log.info("worker_started", identity=identity, version=__version__, slots=settings.slots)
+    log.info("worker_started", identity=identity, version=VERSION, slots=settings.slots)
     await _serve_until(stop, workers, home)
     log.info("worker_stopped", identity=identity)
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
-from .. import __version__
 from ..activities import processes
 from ..activities.home import Home
 from ..workflows.model.base import Value
 from .state import write_aside
+
+VERSION = metadata.version("orch")
+"""A worker of another version is replaced."""
 
 NAMESPACE = "default"
 """The local engine's namespace."""
@@ -81,7 +84,7 @@ def record_this_worker(home: Home, *, identity: str) -> None:
     """Record the calling process as the worker of its state directory."""
     pid = os.getpid()
     ticks = processes.start_ticks(pid) or 0
-    record = WorkerRecord(pid=pid, ticks=ticks, version=__version__, started_at=now(), identity=identity)
+    record = WorkerRecord(pid=pid, ticks=ticks, version=VERSION, started_at=now(), identity=identity)
     write_aside(home.engine / "worker.json", record.model_dump_json(indent=2) + "\n")
 
 

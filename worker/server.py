@@ -16,7 +16,6 @@ from pathlib import Path
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.namespace.v1 import NamespaceConfig
 from temporalio.api.workflowservice.v1 import UpdateNamespaceRequest
-from temporalio.client import Client
 from temporalio.service import RPCError
 
 from ..activities import processes
@@ -48,9 +47,13 @@ async def ensure(home: Home, *, port: int | None, say: Callable[[str], None]) ->
     recorded = read_server(home)
     if recorded is not None and recorded.alive and await answers(home, within_s=START_S):
         _refuse_other_port(recorded, port)
-        return recorded
-    await end(home)
-    return await _start(home, recorded, port, say)
+        record = recorded
+    else:
+        await end(home)
+        record = await _start(home, recorded, port, say)
+    _require_wal(home)
+    await _set_retention(home)  # again for a running server: whoever started it may have died before this
+    return record
 
 
 async def end(home: Home) -> None:
@@ -97,8 +100,6 @@ async def _start(
             f"the engine did not start on port {record.port}: {background.tail(_log(home))[-500:] or 'no output'}",
             hint=f"see {_log(home)}",
         )
-    _require_wal(home)
-    await _set_retention(await connect(home, environ={}))
     return record
 
 
@@ -167,7 +168,8 @@ def _require_wal(home: Home) -> None:
         )
 
 
-async def _set_retention(client: Client) -> None:
+async def _set_retention(home: Home) -> None:
+    client = await connect(home, environ={})
     kept = NamespaceConfig(workflow_execution_retention_ttl=Duration(seconds=RETENTION_H * 3600))
     await client.workflow_service.update_namespace(UpdateNamespaceRequest(namespace=client.namespace, config=kept))
 

@@ -17,14 +17,13 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from .. import __version__
 from ..activities import processes
 from ..activities.home import Home
 from ..workflows.errors import UnreachableError
 from ..workflows.host import ORCH_QUEUE, host_queue
 from . import background
 from .connection import CONNECT_S, connect
-from .records import WorkerRecord, read_worker
+from .records import VERSION, WorkerRecord, read_worker
 from .state import host_id
 
 START_S = 30.0
@@ -40,7 +39,7 @@ LOST_S = 2.0
 async def ensure(home: Home, *, say: Callable[[str], None]) -> WorkerRecord:
     """The polling worker, started or replaced when needed; the caller holds the starters' lock."""
     recorded = read_worker(home)
-    if recorded is None or not recorded.alive or recorded.version != __version__:
+    if recorded is None or not recorded.alive or recorded.version != VERSION:
         if recorded is not None and recorded.alive:
             say(f"replacing the worker of orch {recorded.version}: running agents go on")
         await end(home)

@@ -176,7 +176,7 @@ class Goal:
             return failed(RunReason.DEADLINE)
         count = budget.affordable(state.budget, state.caps, state.caps.candidates)
         if count < 1:
-            return failed(budget.exceeded(state.budget, state.caps) or RunReason.BUDGET_TOKENS)
+            return failed(budget.unaffordable(state.budget, state.caps) or RunReason.INTERNAL)
         await run_iteration(request, self._ledger, self._steps, count)
         gate_passed, vetoed = await self._two_keys(request)
         following = decide(

@@ -102,7 +102,7 @@ def _feedback(ledger: Ledger) -> str:
     if not state.history:
         return ""
     return feedback(
-        head=state.head_verdict,
+        head=state.failing_verdict,
         candidates=tuple(state.candidates[i] for i in sorted(state.candidates)),
         ranking=state.ranking,
         review=state.reviews.get(state.known_head[1]),

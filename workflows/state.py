@@ -32,6 +32,7 @@ from .model.review import Decision, Review
 from .model.usage import Usage
 from .model.verdict import Verdict
 from .rules import budget
+from .rules.stuck import failure_text
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class GoalState:
 
     Attributes:
         head: the head's (commit, tree) in the store.
-        head_verdict: the newest verdict on the head's tree.
+        head_verdict: the verdict on the head's tree that the ranking reads: every rung, without short-circuit.
         gates: gate verdicts by tree.
         reviews: reviews by tree.
         started: the newest iteration's start.
@@ -50,7 +51,8 @@ class GoalState:
         ranking: the newest iteration's ranking.
         history: one line of facts per finished iteration.
         notes: operator notes, oldest first.
-        budget: the bindings of all attempts.
+        budget: the bindings of all attempts and reviews.
+        claimed: the ordinals of bindings whose attempt was started.
     """
 
     started_at: float = 0.0
@@ -71,6 +73,7 @@ class GoalState:
     history: list[IterationFacts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     budget: BudgetLedger = field(default_factory=BudgetLedger)
+    claimed: set[int] = field(default_factory=set)
 
     @singledispatchmethod
     def apply(self, event: Event) -> None:
@@ -102,12 +105,17 @@ class GoalState:
 
     @apply.register
     def _attempt_started(self, event: AttemptStarted) -> None:
+        self.claimed.add(event.attempt.binding)
         self.budget = budget.claim(self.budget, event.attempt.binding)
 
     @apply.register
     def _candidate_measured(self, event: CandidateMeasured) -> None:
-        self.candidates[event.candidate.index] = event.candidate
-        self.budget = budget.settle(self.budget, event.candidate.attempt.binding, event.candidate.usage)
+        candidate = event.candidate
+        self.candidates[candidate.index] = candidate
+        if candidate.attempt.binding in self.claimed:
+            self.budget = budget.settle(self.budget, candidate.attempt.binding, candidate.usage)
+        else:
+            self.budget = budget.cancel(self.budget, candidate.attempt.binding)
 
     @apply.register
     def _iteration_decided(self, event: IterationDecided) -> None:
@@ -128,12 +136,13 @@ class GoalState:
     def _gate_measured(self, event: GateMeasured) -> None:
         self.gates[event.verdict.tree] = event.verdict
         if not event.verdict.passed:
-            self.head_verdict = event.verdict
             self.history[-1] = self.history[-1].model_copy(update={"failure_text": failure_text(event.verdict)})
 
     @apply.register
     def _head_reviewed(self, event: HeadReviewed) -> None:
         self.reviews[event.tree] = event.review
+        self.budget, (binding,) = budget.reserve(self.budget, 1)
+        self.budget = budget.settle(budget.claim(self.budget, binding), binding, event.review.usage)
         if not event.review.approved:
             veto = {"vetoed": True, "failure_text": event.review.comment}
             self.history[-1] = self.history[-1].model_copy(update=veto)
@@ -165,7 +174,13 @@ class GoalState:
     @property
     def usage(self) -> Usage:
         """Everything the run used: all attempts and all reviews."""
-        return sum((review.usage for review in self.reviews.values()), budget.spent(self.budget))
+        return budget.spent(self.budget)
+
+    @property
+    def failing_verdict(self) -> Verdict | None:
+        """The verdict that tells what the head still fails: a red gate before the ranking's own."""
+        gate = self.gates.get(self.head[1]) if self.head else None
+        return gate if gate is not None and not gate.passed else self.head_verdict
 
     @property
     def deadline(self) -> float | None:
@@ -186,16 +201,6 @@ class GoalState:
         if self.head_verdict is not None:
             incumbent = Contender.of_incumbent(self.head_verdict, self.signoff(self.head_verdict.tree))
         return (incumbent, *candidates)
-
-
-def failure_text(verdict: Verdict | None) -> str:
-    """What failed on a tree, as text that two iterations can be compared by."""
-    if verdict is None:
-        return ""
-    return "\n".join(
-        f"{rung.name}: {rung.exit}\n{rung.stdout.head}{rung.stdout.tail}\n{rung.stderr.head}{rung.stderr.tail}"
-        for rung in verdict.failing
-    )
 
 
 def _known(value: T | None, name: str) -> T:

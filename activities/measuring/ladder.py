@@ -10,7 +10,6 @@ from ...workflows.model.verdict import Excerpt, RungResult
 from ..excerpts import excerpt
 from ..jobs import Job, Step, StepResult
 from ..places import Place
-from ..sandbox import wrap
 
 JOB = "rungs"
 """The folder of the ladder's job, below the place's."""
@@ -40,7 +39,7 @@ def rung_result(place: Place, number: int, step: StepResult) -> RungResult:
 def _step(place: Place, tree: Path, rung: Rung, number: int, *, sandbox: bool) -> Step:
     return Step(
         name=rung.name,
-        argv=wrap(("sh", "-c", rung.run), place.fence(tree, sandbox=sandbox, network=rung.network)),
+        argv=place.fenced(("sh", "-c", rung.run), tree, sandbox=sandbox, network=rung.network),
         cwd=tree,
         env=place.environment({"ORCH_PROGRESS_FILE": str(_progress_file(place, number))}),
         timeout_s=rung.timeout_s,

@@ -13,7 +13,6 @@ from ..effect import in_thread
 from ..excerpts import excerpt
 from ..jobs import Job, Step, run_job
 from ..places import Place
-from ..sandbox import wrap
 
 JOB = "setup"
 """The folder of the set-up's job, below the place's."""
@@ -31,7 +30,7 @@ async def set_up(
         return None, Excerpt()
     step = Step(
         name=JOB,
-        argv=wrap(("sh", "-c", contract.setup), place.fence(tree, *writable, sandbox=sandbox, network=True)),
+        argv=place.fenced(("sh", "-c", contract.setup), tree, *writable, sandbox=sandbox, network=True),
         cwd=tree,
         env=place.environment({}),
         timeout_s=contract.setup_timeout_s,

@@ -15,15 +15,15 @@ INDEX = "index"
 
 
 class Provider(Protocol):
-    """Makes and removes working copies of a commit of the store. Every method blocks; all are safe in threads and processes."""
+    """Makes and removes working copies of a commit of the store; blocks, and is safe in threads and processes."""
 
     name: str
 
     def open(self, store: Store, folder: Path, commit: str) -> Path:
         """Check `commit` out in `folder`/tree, keep its index as `folder`/index, return the tree.
 
-        What an interrupted call left is replaced. Raises RefusedError when the commit cannot be checked out, HostFaultError
-        when the host stands in the way.
+        What an interrupted call left is replaced. Raises RefusedError when the commit cannot be checked out,
+        HostFaultError when the host stands in the way.
         """
         ...
 

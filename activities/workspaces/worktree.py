@@ -69,7 +69,7 @@ def _make_writable(folder: Path) -> None:
 
 
 def _admin(store: Store, folder: Path) -> Path:
-    """The worktree's entry in the store: its name follows from the folder's, so that a damaged worktree is found, too."""
+    """The worktree's entry in the store; named after the folder, so that it is found for a damaged worktree, too."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", folder.name).strip("-")[:40]
     return store.git_dir / "worktrees" / f"{slug}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 

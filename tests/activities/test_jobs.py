@@ -1,11 +1,10 @@
-"""A supervised job: how steps end, what is left, and what survives whose death."""
+"""Supervised jobs: how steps start and end, and what is left of them."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import pty
-import signal
 import subprocess
 import sys
 import time
@@ -15,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from orch.activities import jobs, processes, supervisor
-from orch.activities.jobs import Job, Step, StepResult, end_job, find_jobs, run_job
-from orch.workflows.errors import HostFaultError
+from orch.activities.jobs import Job, Step, StepResult, run_job
 from orch.workflows.model.exit import Exit, ExitKind
 
 ENV = processes.scrubbed_environment({})
@@ -70,6 +68,10 @@ def supervisor_of(folder: Path) -> tuple[int, int]:
     identity = jobs._identity(folder)
     assert identity is not None
     return identity
+
+
+def peak_kb(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0])
 
 
 async def test_steps_end_in_their_own_ways(tmp_path: Path, shell: Callable[..., Step]) -> None:
@@ -197,10 +199,9 @@ async def test_a_flood_is_capped_on_disk_and_in_memory(tmp_path: Path, shell: Ca
     flood = shell("yes 0123456789 | head -c 300000000; echo; echo last words; touch flooded; sleep 0.5")
     task = asyncio.create_task(run_job(folder, Job((flood,))))
     await until((tmp_path / "flooded").exists, 20)
-    status = Path(f"/proc/{supervisor_of(folder)[0]}/status").read_text()
-    peak_kb = int(status.split("VmHWM:")[1].split()[0])
+    peak = peak_kb(supervisor_of(folder)[0])
     (result,) = await task
-    assert peak_kb < 40_000
+    assert peak < 40_000
     size = result.stdout.stat().st_size
     with result.stdout.open("rb") as file:
         file.seek(supervisor.CAP)
@@ -230,63 +231,6 @@ async def test_a_deadline_ends_the_running_step(tmp_path: Path, shell: Callable[
     assert exits(results) == ["ok", "timed out (deadline)", "timed out (deadline)"]
 
 
-async def test_the_worker_may_be_killed(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    script = "echo ran >> count; sleep 1; echo done"
-    worker = subprocess.Popen([sys.executable, "-c", STARTER, str(folder), script])
-    await until((tmp_path / "count").exists)
-    worker.kill()
-    worker.wait()
-    assert find_jobs(tmp_path) == [folder]
-    results = await run_job(folder, Job((shell("touch never"),)))
-    assert exits(results) == ["ok"]
-    assert results[0].stdout.read_text() == "done\n"
-    assert (tmp_path / "count").read_text() == "ran\n"
-    assert not (tmp_path / "never").exists()
-    assert find_jobs(tmp_path) == []
-
-
-async def test_a_lost_supervisor_is_reported_and_nothing_runs_again(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    script = "setsid sleep 3333 & echo ran >> count; sleep 3333"
-    task = asyncio.create_task(run_job(folder, Job((shell("true"), shell(script), shell("true")))))
-    await until((tmp_path / "count").exists)
-    os.kill(supervisor_of(folder)[0], signal.SIGKILL)
-    results = await task
-    assert exits(results) == ["ok", "signal 9", "signal 9"]
-    assert results[1].exit.detail == "supervisor lost"
-    assert not running("3333")
-    assert await run_job(folder, Job((shell("true"),))) == results
-    assert (tmp_path / "count").read_text() == "ran\n"
-
-
-async def test_a_lost_gate_ends_at_the_step_that_was_lost(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    job = Job((shell("true"), shell("touch ready; sleep 30"), shell("true")), stop_on_failure=True)
-    task = asyncio.create_task(run_job(folder, job))
-    await until((tmp_path / "ready").exists)
-    os.kill(supervisor_of(folder)[0], signal.SIGKILL)
-    assert exits(await task) == ["ok", "signal 9"]
-
-
-async def test_a_torn_record_is_a_lost_step(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    job = Job((shell("true"), shell("true")))
-    await run_job(folder, job)
-    (folder / supervisor.END).unlink()
-    record = folder / supervisor.RESULTS
-    record.write_bytes(record.read_bytes()[:-20])
-    assert exits(await run_job(folder, job)) == ["ok", "signal 9"]
-
-
-async def test_a_starter_that_died_before_the_start_costs_nothing(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    folder.mkdir()
-    (folder / supervisor.JOB).write_text("{")
-    (folder / supervisor.LOCK).touch()
-    assert exits(await run_job(folder, Job((shell("true"),)))) == ["ok"]
-
-
 async def test_two_at_once_share_one_run(tmp_path: Path, shell: Callable[..., Step]) -> None:
     job = Job((shell("echo ran >> count; sleep 0.2"),))
     first, second = await asyncio.gather(*(run_job(tmp_path / "job", job) for _ in range(2)))
@@ -300,65 +244,3 @@ async def test_eight_jobs_run_side_by_side(tmp_path: Path, shell: Callable[..., 
     done = await asyncio.gather(*(run_job(tmp_path / f"job{n}", job) for n in range(8)))
     assert [exits(results) for results in done] == [["ok"]] * 8
     assert time.monotonic() - begun < 4
-
-
-async def test_cancelling_only_detaches(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    job = Job((shell("touch begun; sleep 0.5; echo done"),))
-    task = asyncio.create_task(run_job(folder, job))
-    await until((tmp_path / "begun").exists)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    (result,) = await run_job(folder, job)
-    assert result.stdout.read_text() == "done\n"
-
-
-async def test_ending_a_job_ends_all_of_it(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    folder = tmp_path / "job"
-    script = "trap 'echo told; exit' INT; setsid sleep 3434 & touch begun; while :; do sleep 0.05; done"
-    task = asyncio.create_task(run_job(folder, Job((shell(script), shell("touch ran")))))
-    await until((tmp_path / "begun").exists)
-    await asyncio.to_thread(end_job, folder)
-    assert not running("3434")
-    results = await task
-    assert [result.exit for result in results] == [Exit(kind=ExitKind.SIGNALLED, number=15, detail="stopped")] * 2
-    assert results[0].stdout.read_text() == "told\n"
-    assert not (tmp_path / "ran").exists()
-    end_job(folder)
-
-
-async def test_a_supervisor_that_does_not_react_is_killed(
-    tmp_path: Path, shell: Callable[..., Step], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jobs, "STOP_PATIENCE_S", 0.3)
-    folder = tmp_path / "job"
-    task = asyncio.create_task(run_job(folder, Job((shell("touch begun; sleep 3535"),))))
-    await until((tmp_path / "begun").exists)
-    os.kill(supervisor_of(folder)[0], signal.SIGSTOP)
-    await asyncio.to_thread(end_job, folder)
-    assert not running("3535")
-    assert exits(await task) == ["signal 9"]
-
-
-def test_ending_what_never_began_is_nothing(tmp_path: Path) -> None:
-    end_job(tmp_path / "job")
-    assert not (tmp_path / "job").exists()
-
-
-async def test_a_supervisor_that_cannot_start_is_a_host_fault(
-    tmp_path: Path, shell: Callable[..., Step], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(HostFaultError, match="cannot be started"):
-        await run_job(tmp_path / "file" / "job", Job((shell("true"),)))
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(HostFaultError, match="did not start"):
-        await run_job(tmp_path / "job", Job((shell("true"),)))
-    monkeypatch.undo()
-    assert exits(await run_job(tmp_path / "job", Job((shell("true"),)))) == ["ok"]
-
-
-async def test_the_environment_is_kept_from_others(tmp_path: Path, shell: Callable[..., Step]) -> None:
-    await run_job(tmp_path / "job", Job((shell("true"),)))
-    assert (tmp_path / "job" / supervisor.JOB).stat().st_mode & 0o777 == 0o600

@@ -1,36 +1,211 @@
-from orch.activities import repository, store, snapshots
-from orch.activities.workspaces.worktree import WorktreeProvider
-from orch.workflows.model.attempt import AttemptKey
-from orch.workflows.model.contract import Contract, Rung
+"""The baseline: exactly what the user sees, and nothing of theirs is touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orch.workflows.errors import RefusedError
+
+ODD_NAMES = [
+    "café.md",
+    "日本.txt",
+    "a b/c b/d.txt",
+    "tab\tx",
+    '"q".txt',
+    "-n",
+    ":(glob)x",
+    "new\nline",
+    "back\\slash",
+    "[a]*",
+]
 
 
-def test_smoke(kit, tmp_path, home):
-    repo = kit.make_repo(tmp_path / "re po", {"a.txt": "1\n", "tests/t.py": "x\n", "b": "b"})
-    kit.write(repo, {"a.txt": "2\n", "new": "n", ".gitignore": "ign\n", "ign": "i"})
-    (repo / "b").unlink()
+@pytest.fixture
+def repo(tmp_path: Path, make_repo: Callable[..., Path]) -> Path:
+    files = {
+        "a.txt": "one\n",
+        "b.txt": "two\n",
+        "dir/c.txt": "three\n",
+        "run.sh": "#!/bin/sh\n",
+        ".gitignore": "*.log\n",
+    }
+    return make_repo(tmp_path / "repo", files)
+
+
+def test_baseline_is_what_the_user_sees(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    kit.write(repo, {"a.txt": "dirty\n", "staged.txt": "staged\n", "new/file.txt": "untracked\n", "x.log": "ignored\n"})
+    kit.git(repo, "add", "staged.txt")
+    (repo / "b.txt").unlink()
+    (repo / "run.sh").chmod(0o755)
+    (repo / "link").symlink_to("a.txt")
+    untouched()
+    baseline = bench(repo).baseline()
+    files = bench(repo).files(baseline.commit)
+    assert set(files) == {".gitignore", "a.txt", "dir/c.txt", "link", "new/file.txt", "run.sh", "staged.txt"}
+    assert files["a.txt"] == b"dirty\n"
+    assert files["link"] == b"a.txt"
+    assert "100755" in bench(repo).store.git.text("ls-tree", baseline.commit, "run.sh")
+    assert baseline.dirty
+    assert baseline.parent == kit.git(repo, "rev-parse", "HEAD")
+
+
+def test_clean_tree_is_the_commit_itself(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    os.utime(repo / "a.txt", (1, 1))
+    untouched()
+    baseline = bench(repo).baseline()
+    assert baseline.commit == baseline.parent == kit.git(repo, "rev-parse", "HEAD")
+    assert not baseline.dirty
+    assert bench(repo).sound()
+
+
+def test_baseline_is_taken_once_per_run(kit: Any, repo: Path, bench: Any) -> None:
+    first = bench(repo).baseline()
+    kit.write(repo, {"a.txt": "later\n"})
+    kit.commit_all(repo)
+    assert bench(repo).baseline() == first
+    later = bench(repo)
+    later.run = "other"
+    assert later.baseline().commit == kit.git(repo, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("files", [{}, {"f": "x\n"}])
+def test_unborn_branch_has_a_baseline_without_parent(
+    kit: Any, tmp_path: Path, bench: Any, files: dict[str, str]
+) -> None:
+    repo = kit.make_repo(tmp_path / "unborn", {})
+    kit.write(repo, files)
     before = kit.fingerprint(repo)
-    r = repository.inspect(repo)
-    s = store.Store.of(home, r)
-    b = snapshots.take_baseline(s, r, "run1")
-    print(b, s.key)
+    baseline = bench(repo).baseline()
+    assert baseline.parent is None
+    assert baseline.dirty
+    assert set(bench(repo).files(baseline.commit)) == set(files)
+    assert (bench(repo).open() / ".git").is_file()
     assert kit.fingerprint(repo) == before
-    folder = home.attempt(AttemptKey(run="run1", iteration=1, candidate=1, binding=1))
-    tree = WorktreeProvider().open(s, folder, b.commit)
-    kit.write(tree, {"tests/t.py": "evil", "tests/n.py": "evil", "x/y": "z"})
-    print(kit.git(tree, "status", "--short"), kit.git(tree, "log", "--oneline"))
-    c = Contract(goal="g", rungs=(Rung(name="a", run="true"),), protected=("tests/**",))
-    snap = snapshots.take_candidate(
-        s,
-        tree,
-        attempt=AttemptKey(run="run1", iteration=1, candidate=1, binding=1),
-        commit=b.commit,
-        index=folder / "index",
-        contract=c,
-        carried=(),
-    )
-    print(snap)
-    print(kit.git(s.path, "--git-dir", str(s.git_dir), "fsck", "--full"))
-    print(s.diff(b.commit, snap.commit).decode())
-    assert kit.fingerprint(repo) == before
-    WorktreeProvider().close(s, folder)
-    print(list(folder.iterdir()), list(s.path.iterdir()))
+
+
+def test_nested_repositories_are_left_out(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    kit.make_repo(repo / "born")
+    kit.make_repo(repo / "dir" / "unborn", {})
+    kit.write(repo, {"dir/unborn/file": "x", "dir/kept": "k"})
+    kit.git(repo, "worktree", "add", "-q", "--detach", ".trees/w")
+    untouched()
+    files = bench(repo).files(bench(repo).baseline().commit)
+    assert set(files) == {".gitignore", "a.txt", "b.txt", "dir/c.txt", "dir/kept", "run.sh"}
+
+
+def test_pipe_or_socket_over_a_tracked_file_is_a_deletion(repo: Path, bench: Any, untouched: Any) -> None:
+    (repo / "a.txt").unlink()
+    os.mkfifo(repo / "a.txt")
+    os.mkfifo(repo / "untracked")
+    (repo / "b.txt").unlink()
+    with socket.socket(socket.AF_UNIX) as server:
+        here = Path.cwd()
+        os.chdir(repo)
+        server.bind("b.txt")
+        os.chdir(here)
+        untouched()
+        assert set(bench(repo).files(bench(repo).baseline().commit)) == {".gitignore", "dir/c.txt", "run.sh"}
+
+
+def test_flagged_entries_count_as_the_user_flagged_them(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    kit.write(repo, {"a.txt": "hidden\n", "b.txt": "hidden\n", "promised": "later\n"})
+    kit.git(repo, "update-index", "--skip-worktree", "a.txt")
+    kit.git(repo, "update-index", "--assume-unchanged", "b.txt")
+    kit.git(repo, "add", "--intent-to-add", "promised")
+    kit.write(repo, {"gone": "x"})
+    kit.git(repo, "add", "--intent-to-add", "gone")
+    (repo / "gone").unlink()
+    untouched()
+    files = bench(repo).files(bench(repo).baseline().commit)
+    assert (files["a.txt"], files["b.txt"], files["promised"]) == (b"one\n", b"two\n", b"later\n")
+    assert "gone" not in files
+
+
+def test_sparse_checkout_keeps_what_is_not_on_disk(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    kit.git(repo, "sparse-checkout", "set", "--no-cone", "/a.txt", "/.gitignore")
+    kit.write(repo, {"outside/new.txt": "n\n"})
+    untouched()
+    files = bench(repo).files(bench(repo).baseline().commit)
+    assert set(files) == {".gitignore", "a.txt", "b.txt", "dir/c.txt", "outside/new.txt", "run.sh"}
+    assert (bench(repo).open() / "dir" / "c.txt").read_text() == "three\n"
+
+
+def test_sparse_and_split_indexes_are_read(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    kit.git(repo, "update-index", "--split-index")
+    kit.write(repo, {"a.txt": "dirty\n"})
+    untouched()
+    assert bench(repo).files(bench(repo).baseline().commit)["a.txt"] == b"dirty\n"
+
+
+def test_unfinished_merge_and_foreign_lock_do_not_matter(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    kit.git(repo, "checkout", "-q", "-b", "side")
+    kit.write(repo, {"a.txt": "side\n"})
+    kit.commit_all(repo)
+    kit.git(repo, "checkout", "-q", "main")
+    kit.write(repo, {"a.txt": "main\n"})
+    kit.commit_all(repo)
+    with pytest.raises(AssertionError):
+        kit.git(repo, "merge", "side")
+    (repo / ".git" / "index.lock").touch()
+    untouched()
+    assert bench(repo).repository.operation == "merge"
+    assert b"<<<<<<<" in bench(repo).files(bench(repo).baseline().commit)["a.txt"]
+
+
+def test_same_size_edit_right_after_a_commit_is_seen(kit: Any, repo: Path, bench: Any) -> None:
+    for turn in range(4):
+        kit.write(repo, {"a.txt": f"{turn:03}\n"})
+        kit.commit_all(repo, str(turn))
+        kit.write(repo, {"a.txt": f"{turn + 500:03}\n"})
+        here = bench(repo)
+        here.run = f"run{turn}"
+        assert here.files(here.baseline().commit)["a.txt"] == f"{turn + 500:03}\n".encode()
+
+
+def test_odd_names_are_kept(kit: Any, repo: Path, bench: Any, untouched: Any) -> None:
+    names = [*ODD_NAMES, os.fsdecode(b"latin-\xe9")]
+    kit.write(repo, dict.fromkeys(names, "x"))
+    untouched()
+    here = bench(repo)
+    assert set(names) <= set(here.files(here.baseline().commit))
+    tree = here.open()
+    assert all((tree / name).read_text() == "x" for name in names)
+    for name in names:
+        (tree / name).write_text("y")
+    snapshot = here.snapshot()
+    changed = here.store.changed(here.baseline().commit, snapshot.commit)
+    assert {os.fsdecode(name) for name in changed} == set(names)
+    assert all(path.isprintable() for path in snapshot.paths)
+
+
+def test_store_needs_nothing_of_the_users(kit: Any, repo: Path, bench: Any, tmp_path: Path) -> None:
+    here = bench(repo)
+    store = here.store
+    kit.write(repo, {"staged": "only in the index\n", "hidden": "skipped\n", "late": "committed\n"})
+    kit.git(repo, "add", "late")
+    kit.git(repo, "commit", "-q", "-m", "after the store was made")
+    kit.git(repo, "add", "-A")
+    kit.git(repo, "update-index", "--skip-worktree", "hidden")
+    (repo / "hidden").unlink()
+    commit = here.baseline().commit
+    shutil.move(repo, tmp_path / "away")
+    assert not store.git.attempt("fsck", "--full", "--strict")[0]
+    assert store.git.run("cat-file", "blob", f"{commit}:hidden") == b"skipped\n"
+    assert len(store.git.text("rev-list", commit).split()) == 3
+
+
+def test_unreadable_object_refuses_with_a_reason(kit: Any, repo: Path, bench: Any) -> None:
+    kit.write(repo, {"staged": "will be lost\n"})
+    kit.git(repo, "add", "-A")
+    kit.git(repo, "update-index", "--skip-worktree", "staged")
+    blob = kit.git(repo, "rev-parse", ":staged")
+    (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(RefusedError, match=blob):
+        bench(repo).baseline()

@@ -151,4 +151,4 @@ def test_descendants_are_found_to_the_last_generation() -> None:
 def test_a_file_is_whole_or_absent(tmp_path: Path) -> None:
     supervisor.write_whole(str(tmp_path / "x"), {"a": "\udcff"})
     assert json.loads((tmp_path / "x").read_text()) == {"a": "\udcff"}
-    assert os.listdir(tmp_path) == ["x"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

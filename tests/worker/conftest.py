@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from orch.activities import processes
 from orch.activities.home import Home
 from orch.worker import engine
+from orch.worker.records import read_server, read_worker
 from orch.worker.state import open_state
 
 
@@ -23,12 +26,15 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 def home(tmp_path: Path) -> Iterator[Home]:
     home = Home(tmp_path / "state")
     yield home
+    for record in (read_worker(home), read_server(home)):
+        if record is not None and record.pid:
+            processes.send(record.pid, record.ticks, signal.SIGKILL)  # quicker than asking
     asyncio.run(engine.down(home))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """An engine that the tests of one module share: they look, and leave it as it is."""
+    """An engine that the tests share: they look, and leave it as it is."""
     home = Home(tmp_path_factory.mktemp("shared") / "state")
     open_state(home)
     try:

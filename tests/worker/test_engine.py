@@ -9,6 +9,9 @@ import sys
 import time
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
 
 from orch.activities import processes
 from orch.activities.home import Home
@@ -91,7 +94,7 @@ async def test_both_killed_come_back(home: Home) -> None:
     assert after.address == before.address
 
 
-@pytest.mark.parametrize("life_s", [0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("life_s", [0.5, 0.7, 0.9])
 async def test_a_starter_killed_halfway_is_mended(home: Home, life_s: float) -> None:
     starter = await start_elsewhere(home)
     await asyncio.sleep(life_s)
@@ -100,6 +103,24 @@ async def test_a_starter_killed_halfway_is_mended(home: Home, life_s: float) -> 
     up = await engine.ensure_up(home)
     assert locks.holder(home.engine / "server.lock") == up.pids["server"]
     assert locks.holder(home.engine / "worker.lock") == up.pids["worker"]
+
+
+async def test_what_a_starter_had_no_time_for_is_done_by_the_next(home: Home) -> None:
+    before = await engine.ensure_up(home)
+    kill(before.pids["worker"])
+    await server_retention(home, hours=24)
+    await engine.ensure_up(home)
+    assert await server_retention(home) == 720
+
+
+async def server_retention(home: Home, *, hours: int | None = None) -> int:
+    client = await connection.connect(home)
+    service, name = client.workflow_service, client.namespace
+    if hours:
+        kept = NamespaceConfig(workflow_execution_retention_ttl=Duration(seconds=hours * 3600))
+        await service.update_namespace(UpdateNamespaceRequest(namespace=name, config=kept))
+    described = await service.describe_namespace(DescribeNamespaceRequest(namespace=name))
+    return described.config.workflow_execution_retention_ttl.seconds // 3600
 
 
 async def test_a_server_whose_record_is_lost_is_replaced(home: Home) -> None:

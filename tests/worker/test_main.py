@@ -11,16 +11,15 @@ from pathlib import Path
 import pytest
 
 from orch.activities.home import Home
-from orch.worker.records import read_server, read_worker, write_server
-from orch.worker.state import open_state
+from orch.worker.records import read_server, read_worker
 
 pytestmark = pytest.mark.engine
 
 WORKER = (sys.executable, "-m", "orch.worker.main")
 
 
-def worker(home: Home) -> subprocess.Popen[str]:
-    env = {**os.environ, "ORCH_STATE": str(home.root)}
+def worker(home: Home, **variables: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "ORCH_STATE": str(home.root), **variables}
     return subprocess.Popen(WORKER, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -46,13 +45,12 @@ def test_a_worker_without_an_engine_ends_with_status_3(tmp_path: Path) -> None:
     assert "orch up" in err
 
 
-def test_a_worker_stops_on_term_with_status_0_and_an_empty_stdout(shared_home: Home, tmp_path: Path) -> None:
-    home = Home(tmp_path / "state")
-    open_state(home)
+def test_a_worker_of_a_cluster_stops_on_term_with_status_0_and_an_empty_stdout(
+    shared_home: Home, tmp_path: Path
+) -> None:
     record = read_server(shared_home)
     assert record is not None
-    write_server(home, record)
-    served = worker(home)
+    served = worker(Home(tmp_path / "state"), TEMPORAL_ADDRESS=record.address)
     assert served.stderr is not None
     first = served.stderr.readline()
     assert json.loads(first)["event"] == "worker_started"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from orch.activities import renames
 from orch.activities.git import Git
 from orch.activities.home import Home
 from orch.activities.promotion import promote, restore
 from orch.activities.repository import inspect
+from orch.activities.snapshots import take_baseline
 from orch.activities.store import Store
 from orch.workflows.model.promotion import Promote, PromoteTarget, Promotion
 
@@ -33,20 +37,9 @@ class Scene:
     def git(self) -> Git:
         return Git(self.top, DATED)
 
-    def snapshot(self, tree: Path | None = None, parent: str | None = None, *, name: str = "start") -> str:
-        """The user's tree (or another folder), dirty and untracked files included, as a commit of the store."""
-        index = self.work / f"{name}.index"
-        index.unlink(missing_ok=True)
-        place = Git(tree or self.top, DATED).with_env(
-            GIT_DIR=self.store.git_dir, GIT_WORK_TREE=tree or self.top, GIT_INDEX_FILE=index
-        )
-        if parent:
-            place.run("read-tree", parent)
-        place.run("add", "-A")
-        parents = ("-p", parent) if parent else ()
-        commit = place.text("commit-tree", place.text("write-tree"), *parents, "-m", name)
-        self.store.pin(f"refs/orch/test/{name}", commit)
-        return commit
+    def snapshot(self, name: str = "start") -> str:
+        """The user's tree, dirty and untracked files included, as runs take it."""
+        return take_baseline(self.store, inspect(self.top), name).commit
 
     def edited(self, old: str, edit: Callable[[Path], object], *, name: str = "result") -> str:
         """What an agent leaves that starts at `old` and makes `edit` in a workspace."""
@@ -58,7 +51,10 @@ class Scene:
         git.run("read-tree", old)
         git.run("checkout-index", "-a", "-f")
         edit(workspace)
-        return self.snapshot(workspace, old, name=name)
+        git.run("add", "-A")
+        commit = git.text("commit-tree", git.text("write-tree"), "-p", old, "-m", name)
+        self.store.pin(f"refs/orch/test/{name}", commit)
+        return commit
 
     def request(self, old: str, new: str, target: str = "worktree") -> Promote:
         return Promote(
@@ -123,3 +119,70 @@ def make_scene(root: Path) -> Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     return make_scene(tmp_path)
+
+
+@pytest.fixture
+def no_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that knows no rename flags."""
+    monkeypatch.setattr(renames, "_symbol", lambda name: None)
+
+
+def small_edit(folder: Path) -> None:
+    """One of each: two swaps, three deletions, two folders out, one in, two additions: 7 paths, 10 renames."""
+    (folder / "a.txt").write_text("a2\n")
+    (folder / "run.sh").write_text("#!/bin/sh\nexit 0\n")
+    (folder / "b.txt").unlink()
+    shutil.rmtree(folder / "dir")
+    (folder / "dir").write_text("file\n")
+    (folder / "new").mkdir()
+    (folder / "new/e.txt").write_text("e\n")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scene with two commits, and what the working tree shows at either."""
+
+    scene: Scene
+    old: str
+    new: str
+    before: State
+    after: State
+
+    def promote(self) -> Promotion:
+        return self.scene.promote(self.old, self.new)
+
+    def restore(self) -> Promotion:
+        return self.scene.restore(self.old, self.new)
+
+    def torn(self) -> list[str]:
+        """The paths that are neither old nor new."""
+        seen = self.scene.files()
+        paths = seen | self.before | self.after
+        return [path for path in paths if seen.get(path) not in (self.before.get(path), self.after.get(path))]
+
+
+def build_pair(scene: Scene, edit: Callable[[Path], object]) -> Pair:
+    """Promote and restore once, to learn what either side shows."""
+    old = scene.snapshot()
+    new = scene.edited(old, edit)
+    before = scene.files()
+    assert scene.promote(old, new).refused is None
+    after = scene.files()
+    assert scene.restore(old, new).refused is None
+    assert scene.files() == before
+    return Pair(scene, old, new, before, after)
+
+
+@pytest.fixture
+def pair(scene: Scene) -> Pair:
+    return build_pair(scene, small_edit)
+
+
+@pytest.fixture
+def make_pair() -> Callable[[Scene, Callable[[Path], object]], Pair]:
+    return build_pair
+
+
+@pytest.fixture
+def build_scene() -> type[Scene]:
+    return Scene

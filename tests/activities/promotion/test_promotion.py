@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orch.activities import promotion
 from orch.workflows.model.promotion import Promotion
 from orch.workflows.model.reason import PromotionReason
@@ -44,7 +45,7 @@ def test_changed_paths_move_and_nothing_else_does(scene: Scene) -> None:
     assert after["new/e.txt"][1] == b"e\n"
     assert {path for path in before | after if before.get(path) != after.get(path)} == {"a.txt", "b.txt", "new/e.txt"}
     assert scene.private() == private
-    assert scene.snapshot(name="again") and scene.tree(scene.store.resolve("refs/orch/test/again")) == scene.tree(new)
+    assert scene.tree(scene.snapshot("after")) == scene.tree(new)
     assert scene.journals() == []
 
 
@@ -77,7 +78,8 @@ def test_an_edit_meanwhile_is_refused_with_nothing_touched(scene: Scene, path: s
     files, private = scene.files(), scene.private()
     result = scene.promote(old, new)
     assert reason(result) is PromotionReason.EDITED
-    assert result.refused and result.refused.data == {"paths": (path,), "count": 1}
+    assert result.refused
+    assert result.refused.data == {"paths": (path,), "count": 1}
     assert (scene.files(), scene.private()) == (files, private)
     assert scene.journals() == []
 
@@ -97,7 +99,8 @@ def test_an_ignored_file_in_the_way_counts_as_an_edit(scene: Scene) -> None:
     (scene.top / "x.log").write_text("the user's own")
     result = scene.promote(old, new)
     assert reason(result) is PromotionReason.EDITED
-    assert result.refused and result.refused.data["paths"] == ("x.log",)
+    assert result.refused
+    assert result.refused.data["paths"] == ("x.log",)
     assert (scene.top / "x.log").read_text() == "the user's own"
     assert (scene.top / ".gitignore").exists()
 
@@ -140,7 +143,8 @@ def test_an_operation_in_progress_is_named_and_left_alone(scene: Scene) -> None:
     files, private = scene.files(), scene.private()
     result = scene.promote(old, new)
     assert reason(result) is PromotionReason.IN_PROGRESS
-    assert result.refused and result.refused.data == {"operation": "rebase"}
+    assert result.refused
+    assert result.refused.data == {"operation": "rebase"}
     assert (scene.files(), scene.private()) == (files, private)
 
 

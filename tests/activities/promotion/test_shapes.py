@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from orch.activities.git import Git
 from orch.workflows.model.promotion import Promotion
 from orch.workflows.model.reason import PromotionReason
@@ -24,7 +25,18 @@ def code(result: Promotion) -> PromotionReason:
 
 
 def odd_names(folder: Path) -> None:
-    for name in ("café.md", "日本.txt", "a b/c b/d.txt", "tab\tx", '"q".txt', "-n", ":(glob)x", "new\nline", "README", "readme"):
+    for name in (
+        "café.md",
+        "日本.txt",
+        "a b/c b/d.txt",
+        "tab\tx",
+        '"q".txt',
+        "-n",
+        ":(glob)x",
+        "new\nline",
+        "README",
+        "readme",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     Path(os.fsdecode(os.fsencode(folder) + b"/raw\xff\xfe")).write_bytes(b"raw")
@@ -100,7 +112,7 @@ def test_a_shape_arrives_and_goes_back(scene: Scene, shape: Callable[[Path], Non
     result = scene.promote(old, new)
     assert result.tree == scene.tree(new)
     assert result.paths > 0
-    assert scene.tree(scene.snapshot(name="after")) == scene.tree(new)
+    assert scene.tree(scene.snapshot("after")) == scene.tree(new)
     assert scene.restore(old, new).tree == scene.tree(old)
     assert (scene.files(), scene.private()) == (before, private)
     assert scene.journals() == []
@@ -123,7 +135,8 @@ def test_a_folder_with_the_users_ignored_file_is_not_replaced_by_a_file(scene: S
     files = scene.files()
     result = scene.promote(old, new)
     assert code(result) is PromotionReason.EDITED
-    assert result.refused and result.refused.data["paths"] == ("dir/deep/mine.log",)
+    assert result.refused
+    assert result.refused.data["paths"] == ("dir/deep/mine.log",)
     assert scene.files() == files
 
 
@@ -163,7 +176,8 @@ def test_a_submodule_link_that_moves_is_not_supported(scene: Scene) -> None:
     new = git.text("commit-tree", git.text("write-tree"), "-p", old, "-m", "sub")
     result = scene.promote(old, new)
     assert code(result) is PromotionReason.UNSUPPORTED
-    assert result.refused and result.refused.data["paths"] == ("sub",)
+    assert result.refused
+    assert result.refused.data["paths"] == ("sub",)
 
 
 def test_the_executable_bit_arrives_where_git_does_not_look_at_it(scene: Scene) -> None:
@@ -192,7 +206,9 @@ def test_line_endings_follow_the_users_settings(scene: Scene, autocrlf: str) -> 
     scene.git.run("rm", "-rq", "--cached", "a.txt")
     (scene.top / "a.txt").write_bytes(b"a\r\n")
     old = scene.edited(scene.snapshot(), lambda folder: (folder / "a.txt").write_bytes(b"a\n"), name="clean")
-    new = scene.edited(old, lambda f: ((f / "a.txt").write_bytes(b"a\nb\n"), (f / "kept.txt").write_bytes(b"1\r\n3\r\n")))
+    new = scene.edited(
+        old, lambda f: ((f / "a.txt").write_bytes(b"a\nb\n"), (f / "kept.txt").write_bytes(b"1\r\n3\r\n"))
+    )
     assert scene.promote(old, new).paths == 2
     assert (scene.top / "a.txt").read_bytes() == (b"a\r\nb\r\n" if autocrlf == "true" else b"a\nb\n")
     assert (scene.top / "kept.txt").read_bytes() == b"1\r\n3\r\n"
@@ -249,4 +265,5 @@ def test_a_filter_that_fails_is_refused_with_what_git_said(scene: Scene) -> None
     new = scene.edited(old, lambda folder: (folder / "x.br").write_text("x\n"))
     result = scene.promote(old, new)
     assert code(result) is PromotionReason.UNSUPPORTED
-    assert result.refused and "x.br" in str(result.refused.data["cause"])
+    assert result.refused
+    assert "x.br" in str(result.refused.data["cause"])

@@ -183,6 +183,7 @@ def play(actions: list[tuple[str, int, Usage]]) -> list[BudgetLedger]:
 
 
 @given(ACTIONS)
+@settings(deadline=None)
 def test_never_more_is_claimed_than_was_reserved_and_spend_only_grows(
     actions: list[tuple[str, int, Usage]],
 ) -> None:
@@ -197,6 +198,7 @@ def test_never_more_is_claimed_than_was_reserved_and_spend_only_grows(
 
 
 @given(ACTIONS, st.integers(1, 8))
+@settings(deadline=None)
 def test_a_claimed_binding_cannot_be_cancelled(actions: list[tuple[str, int, Usage]], ordinal: int) -> None:
     ledger = play(actions)[-1]
     state = next((b.state for b in ledger.bindings if b.ordinal == ordinal), None)
@@ -208,7 +210,7 @@ def test_a_claimed_binding_cannot_be_cancelled(actions: list[tuple[str, int, Usa
 
 
 @given(ACTIONS, CAPS, st.integers(0, 64))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_what_may_start_never_lets_the_estimate_pass_a_cap(
     actions: list[tuple[str, int, Usage]], caps: Caps, wanted: int
 ) -> None:

@@ -167,7 +167,7 @@ CANDIDATES = st.builds(
     st.none() | st.builds(Review, approved=st.just(False), comment=WORDS),
     st.integers(0, 3000),
 )
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_it_never_passes_its_limit_and_is_the_same_each_time(
     rungs: list[RungResult], candidates: list[Candidate], review: Review | None, limit: int
 ) -> None:

@@ -266,7 +266,7 @@ def ledgers(draw: st.DrawFn) -> list[Event]:
 
 
 @given(ledgers())
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_every_prefix_is_a_live_run_and_usage_only_grows(events: list[Event]) -> None:
     views = [project(events[:n]) for n in range(len(events) + 1)]
     for before, now in pairwise(views):
@@ -278,7 +278,7 @@ def test_every_prefix_is_a_live_run_and_usage_only_grows(events: list[Event]) ->
 
 
 @given(ledgers())
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_reason_comes_only_with_the_decision(events: list[Event]) -> None:
     for n in range(len(events)):
         for iteration in project(events[:n]).iterations:

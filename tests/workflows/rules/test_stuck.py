@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orch.workflows.model.exit import Exit, ExitKind
@@ -160,17 +160,20 @@ TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=25).map("".join)
 
 @given(TEXTS)
 @example("2026-01-02/tmp/T")
+@settings(deadline=None)
 def test_normalizing_twice_is_normalizing_once(text: str) -> None:
     once = normalize(text, ["/work"])
     assert normalize(once, ["/work"]) == once
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
+@settings(deadline=None)
 def test_different_counts_stay_different(a: int, b: int) -> None:
     assert (normalize(f"{a} failed") == normalize(f"{b} failed")) == (a == b)
 
 
 @given(st.floats(0, 9999), st.integers(1, 65535), st.integers(0, 2**48))
+@settings(deadline=None)
 def test_the_same_failure_looks_the_same_in_every_run(seconds: float, port: int, address: int) -> None:
     text = f"1 failed in {seconds:.2f}s at {address:#x} on 127.0.0.1:{port}"
     assert normalize(text) == "1 failed in <duration> at <address> on 127.0.0.1:<port>"

@@ -201,6 +201,7 @@ def contender_lists() -> st.SearchStrategy[list[Contender]]:
 
 
 @given(contender_lists(), st.randoms(use_true_random=False))
+@settings(deadline=None)
 def test_selection_is_independent_of_permutation_and_order_of_completion(
     contenders: list[Contender], random: Any
 ) -> None:
@@ -209,6 +210,7 @@ def test_selection_is_independent_of_permutation_and_order_of_completion(
 
 
 @given(contender_lists())
+@settings(deadline=None)
 def test_the_incumbent_never_loses_to_something_worse(contenders: list[Contender]) -> None:
     head, winner = contenders[0], contenders[rank(contenders).winner]
     if winner.index == 0 or not head.evaluable:
@@ -222,6 +224,7 @@ def test_the_incumbent_never_loses_to_something_worse(contenders: list[Contender
 
 
 @given(contender_lists())
+@settings(deadline=None)
 def test_an_unevaluable_candidate_never_beats_an_evaluable_contender(contenders: list[Contender]) -> None:
     facts = {contender.index: contender.evaluable for contender in contenders}
     order = [facts[standing.index] for standing in rank(contenders).order]
@@ -231,6 +234,7 @@ def test_an_unevaluable_candidate_never_beats_an_evaluable_contender(contenders:
 
 
 @given(contender_lists())
+@settings(deadline=None)
 def test_every_loser_has_a_reason_and_only_the_winner_won(contenders: list[Contender]) -> None:
     ranking = rank(contenders)
     assert sorted(standing.index for standing in ranking.order) == [c.index for c in contenders]
@@ -239,14 +243,14 @@ def test_every_loser_has_a_reason_and_only_the_winner_won(contenders: list[Conte
 
 
 @given(contender_lists(), USAGES)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_what_the_incumbent_cost_never_decides(contenders: list[Contender], usage: Usage) -> None:
     head, *rest = contenders
     assert rank([head.model_copy(update={"usage": usage}), *rest]) == rank(contenders)
 
 
 @given(contender_lists(), st.integers(1, 5))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_loser_that_drops_out_changes_nothing_for_those_ahead(contenders: list[Contender], at: int) -> None:
     plain = [c.model_copy(update={"usage": Usage()}) for c in contenders]
     order = [standing.index for standing in rank(plain).order]
