@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # a missing git is refused with a hint, not by a failing import
-import git  # noqa: E402
+import git
 
 SAFE_CONFIG = (
     "-c", "core.hooksPath=/dev/null",

@@ -1,18 +1,18 @@
-"""Finding what dead runs hold: jobs, workspaces, slots, reservations, old results. Used at worker start and by `orch gc`."""
+"""What dead runs hold: jobs, workspaces, slots, reservations, old results. Used at worker start and by `orch gc`."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..workflows.model.goal import CloseRun, PrepareRun, RunPrepared
 from . import artifacts, slots
 from .home import Home
 from .runs import PREPARED, close_run_folder
 from .store import Store
-from ..workflows.model.goal import CloseRun, PrepareRun, RunPrepared
 
 
 @dataclass(frozen=True)
@@ -30,30 +30,31 @@ class Collected:
     bytes: int
 
 
-def unclosed(home: Home) -> tuple[str, ...]:
-    """Runs whose folder says that they still hold something; the engine knows which of them are live."""
-    folders = sorted((home.root / "runs").glob("*")) if (home.root / "runs").exists() else []
-    return tuple(folder.name for folder in folders if not artifacts.is_closed(home, folder.name))
+def suspects(home: Home) -> frozenset[str]:
+    """Runs that hold something here; whether they are dead is for the engine to say, one by one."""
+    folders = (home.root / "runs").glob("*") if (home.root / "runs").exists() else ()
+    unclosed = {folder.name for folder in folders if not artifacts.is_closed(home, folder.name)}
+    return frozenset(unclosed | {_run_of(holder) for _, holder in _holders(home)})
 
 
-def collect(home: Home, live: Set[str], *, keep_s: float | None = None, dry_run: bool = False) -> list[Collected]:
-    """Let go of what runs hold that are not live; results of closed runs go once they are older than `keep_s`.
+def collect(home: Home, dead: frozenset[str], *, keep_s: float | None = None, dry_run: bool = False) -> list[Collected]:
+    """Let go of what dead runs hold; results of closed runs go once they are older than `keep_s`.
 
     Args:
         home: the state directory.
-        live: ids of the runs that the engine says are open.
+        dead: ids of suspects that the engine does not run; what nobody asked the engine about is left alone.
         keep_s: seconds after which a closed run's folder and refs are removed; None keeps them all.
         dry_run: only say what would be collected.
     """
-    found = [*_held(home, live, dry_run=dry_run), *_stale_slots(home, live, dry_run=dry_run)]
-    return found if keep_s is None else [*found, *_old(home, live, keep_s, dry_run=dry_run)]
+    found = [*_held(home, dead, dry_run=dry_run), *_stale_slots(home, dead, dry_run=dry_run)]
+    return found if keep_s is None else [*found, *_old(home, keep_s, dry_run=dry_run)]
 
 
-def _held(home: Home, live: Set[str], *, dry_run: bool) -> Iterator[Collected]:
-    for run in unclosed(home):
-        if run in live:
-            continue
+def _held(home: Home, dead: frozenset[str], *, dry_run: bool) -> Iterator[Collected]:
+    for run in sorted(dead):
         folder = home.run(run)
+        if not folder.exists() or artifacts.is_closed(home, run):
+            continue
         before = _size(folder)
         if not dry_run:
             _close(home, run)
@@ -70,19 +71,27 @@ def _close(home: Home, run: str) -> None:
         artifacts.mark_closed(home, run)
 
 
-def _stale_slots(home: Home, live: Set[str], *, dry_run: bool) -> Iterator[Collected]:
-    for folder in (home.slots, home.ports):
-        for index, holder in slots.held(folder).items():
-            if holder.split("/")[0] not in live:
-                if not dry_run:
-                    slots.release(folder, holder)
-                yield Collected("slot", folder / str(index), 0)
+def _stale_slots(home: Home, dead: frozenset[str], *, dry_run: bool) -> Iterator[Collected]:
+    for path, holder in _holders(home):
+        if _run_of(holder) in dead:
+            if not dry_run:
+                slots.release(path.parent, holder)
+            yield Collected("slot", path, 0)
 
 
-def _old(home: Home, live: Set[str], keep_s: float, *, dry_run: bool) -> Iterator[Collected]:
+def _holders(home: Home) -> list[tuple[Path, str]]:
+    folders = (home.slots, home.ports)
+    return [(folder / str(index), holder) for folder in folders for index, holder in slots.held(folder).items()]
+
+
+def _run_of(holder: str) -> str:
+    return holder.split("/", maxsplit=1)[0]
+
+
+def _old(home: Home, keep_s: float, *, dry_run: bool) -> Iterator[Collected]:
     for closed in sorted((home.root / "runs").glob(f"*/{artifacts.CLOSED}")):
         folder = closed.parent
-        if folder.name in live or time.time() - closed.stat().st_mtime < keep_s:
+        if time.time() - closed.stat().st_mtime < keep_s:
             continue
         size = _size(folder)
         if not dry_run:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from .changes import joined
+from ..workflows.errors import HostFaultError
+from .changes import display, joined
 from .git import Git, GitError
+from .workspaces.removal import remove_tree
 
 _ADD = ("-c", "core.safecrlf=false", "-c", "add.ignoreErrors=false", "add", "--sparse")
 """Paths outside of a sparse checkout count when they exist, and mixed line ends are no reason to fail."""
@@ -39,10 +39,14 @@ def nested_repositories(git: Git) -> list[bytes]:
     return [name.removesuffix(b"/") for name in names if name.endswith(b"/")]
 
 
-def take_out(inner: Path, aside: Path) -> None:
-    """Move the `.git` of a nested repository away, so that its files are ordinary ones."""
-    aside.mkdir(parents=True, exist_ok=True)
-    shutil.move(inner / ".git", aside / secrets.token_hex(8))
+def make_ordinary(repository: Path) -> None:
+    """Remove the `.git` of a nested repository, so that git takes its files for ordinary ones."""
+    inner = repository / ".git"
+    remove_tree(inner)
+    if inner.is_symlink() or inner.is_file():
+        inner.unlink()
+    if inner.exists():
+        raise HostFaultError(f"cannot remove {display(inner)}", hint="see who may write there")
 
 
 def untouched(git: Git, top: Path, names: Sequence[bytes]) -> list[bytes]:

@@ -34,7 +34,7 @@ class Runs:
 
     @effect
     async def move_head(self, request: MoveHead) -> None:
-        """Point the run's head in the store at a commit, and keep the newest events."""
+        """Point the run's head in the store at a commit, and keep the newest events on disk."""
         await in_thread(self._move_head, request)
 
     @effect

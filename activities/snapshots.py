@@ -92,9 +92,9 @@ def _baseline_commit(store: Store, repository: Repository, run: str) -> str:
         check_filters(repository, git)
         record_tree(git, without=nested_repositories(git))
         tree = git.text("write-tree")
-    if head and tree == store.tree_of(head):
-        return head
-    import_tree(store.git, repository, tree, known=head)
+        if head and tree == store.tree_of(head):
+            return head
+        import_tree(store.git, repository, tree, known=head)
     return _commit(store.git, tree, [head] if head else [], f"orch: the working tree at the start of {run}\n")
 
 

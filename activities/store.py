@@ -27,10 +27,20 @@ CONFIG = f"""\
 \tauto = 0
 [maintenance]
 \tauto = false
+[user]
+\tname = orch
+\temail = orch@localhost
+[commit]
+\tgpgSign = false
+[tag]
+\tgpgSign = false
 [include]
 \tpath = {FILE}
 """
-"""Appended to what `git init` finds out about the file system: no hooks, no background work, the user's settings."""
+"""Appended to what `git init` finds out about the file system: the user's settings, but no hooks, keys or gc.
+
+An agent's own commits need neither identity nor key: only its files are taken.
+"""
 
 
 def store_key(repository: Repository) -> str:

@@ -24,11 +24,11 @@ def gc(*, older_than: float | None, dry_run: bool, as_json: bool) -> None:
     from functools import partial
 
     from ..activities.reaper import Collected, collect
-    from .listing import list_runs
+    from ..worker.reaping import dead_runs
 
     async def work(client: Client) -> list[Collected]:
-        live = {row.id for row in await list_runs(client.link, live=True)}
-        return await asyncio.to_thread(partial(collect, client.home, live, keep_s=older_than, dry_run=dry_run))
+        dead = await dead_runs(await client.link.temporal(), client.home)
+        return await asyncio.to_thread(partial(collect, client.home, dead, keep_s=older_than, dry_run=dry_run))
 
     found = ask(work)
     if as_json:

@@ -33,17 +33,23 @@ def take(path: Path) -> int | None:
     return descriptor
 
 
+async def take_within(path: Path, seconds: float) -> int | None:
+    """Take the lock as soon as it is free; None when it is not for this long."""
+    until = time.monotonic() + seconds
+    while (descriptor := take(path)) is None and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    return descriptor
+
+
 @asynccontextmanager
 async def held(path: Path) -> AsyncIterator[None]:
     """Hold the lock for a block; raises UnreachableError when another process does not let go of it."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (descriptor := take(path)) is None:
-        if time.monotonic() > deadline:
-            raise UnreachableError(
-                f"process {holder(path) or 'unknown'} has been starting or stopping the engine for too long",
-                hint="end that process and try again",
-            )
-        await asyncio.sleep(0.05)
+    descriptor = await take_within(path, PATIENCE_S)
+    if descriptor is None:
+        raise UnreachableError(
+            f"process {holder(path) or 'unknown'} has been starting or stopping the engine for too long",
+            hint="end that process and try again",
+        )
     try:
         yield
     finally:

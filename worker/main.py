@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import NoReturn
 
 import structlog
-from temporalio.client import Client
 from temporalio.worker import Worker
 
 from ..activities.home import Home
@@ -19,12 +18,16 @@ from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, search_attributes
 from .assembly import make_workers
 from .connection import connect, is_local
+from .reaping import reap
 from .records import VERSION, read_worker, record_this_worker
 from .settings import Settings, load_settings
 from .state import host_id, open_state
 from .telemetry import log_to_stderr, worker_runtime
 
 log = structlog.get_logger()
+
+LOCK_S = 1.0
+"""A worker that just ended may hold its lock a moment longer."""
 
 ROTATE_S = 60.0
 
@@ -66,7 +69,7 @@ async def serve(settings: Settings) -> None:
     home = settings.home
     stop = _stop_signal()
     open_state(home)
-    lock = locks.take(home.engine / "worker.lock")
+    lock = await locks.take_within(home.engine / "worker.lock", LOCK_S)
     if lock is None:
         first = read_worker(home)
         raise RefusedError(
@@ -78,15 +81,12 @@ async def serve(settings: Settings) -> None:
     client = await connect(home, identity=identity, runtime=worker_runtime(settings.metrics))
     if not is_local(home):
         await search_attributes.register(client)
-    await on_start(home, client)
+    for item in await reap(client, home):
+        log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes)
     workers = make_workers(client, settings)
     log.info("worker_started", identity=identity, version=VERSION, slots=settings.slots)
     await _serve_until(stop, workers, home)
     log.info("worker_stopped", identity=identity)
-
-
-async def on_start(home: Home, client: Client) -> None:
-    """What a new worker does before it polls: call the reaper of what dead workers left here."""
 
 
 def _stop_signal() -> asyncio.Event:

@@ -111,7 +111,7 @@ async def close_attempt(request: CloseAttempt) -> None:
 
 @activity.defn
 async def move_head(request: MoveHead) -> None:
-    """Point the run's head in the store at a commit."""
+    """Point the run's head in the store at a commit, and keep the newest events on disk."""
     raise NotImplementedError
 
 

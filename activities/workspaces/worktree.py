@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 import shutil
 from pathlib import Path
 
-from ...workflows.errors import HostFaultError
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
 from . import INDEX, TREE
+from .removal import discard, sweep
 
 
 class WorktreeProvider:
@@ -42,30 +41,15 @@ class WorktreeProvider:
         if folder.is_symlink():
             folder.unlink()
         with store.lock():
-            _discard(_admin(store, folder), store.path)
-            _discard(folder / TREE, folder)
+            discard(_admin(store, folder), store.path)
+            discard(folder / TREE, folder)
         (folder / INDEX).unlink(missing_ok=True)
-        for trash in (*store.path.glob("trash-*"), *folder.glob("trash-*")):
-            remove_tree(trash)
+        sweep(store.path)
+        sweep(folder)
 
     def writable(self, store: Store, folder: Path) -> tuple[Path, ...]:
         """The worktree's entry (HEAD, index, logs) and the store's objects."""
         return _admin(store, folder), store.git_dir / "objects"
-
-
-def remove_tree(path: Path) -> None:
-    """Delete a folder, read-only folders inside included; what cannot be deleted now stays for the next call."""
-    shutil.rmtree(path, ignore_errors=True)
-    if path.is_dir():
-        _make_writable(path)
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _make_writable(folder: Path) -> None:
-    folder.chmod(0o700)
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            _make_writable(Path(entry))
 
 
 def _admin(store: Store, folder: Path) -> Path:
@@ -85,14 +69,3 @@ def _publish(store: Store, admin: Path, tree: Path, commit: str) -> None:
     with store.lock():
         admin.parent.mkdir(exist_ok=True)
         aside.rename(admin)
-
-
-def _discard(path: Path, near: Path) -> None:
-    """Rename a folder into the trash beside it; a link or file in its place is only unlinked."""
-    try:
-        if path.is_dir() and not path.is_symlink():
-            path.rename(near / f"trash-{secrets.token_hex(4)}")
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise HostFaultError(f"cannot remove {path}: {error.strerror}", hint="something may still use it") from error

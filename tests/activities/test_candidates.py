@@ -125,7 +125,7 @@ def test_protected_paths_get_their_baseline_back(kit: Any, here: Any) -> None:
         "tests/deep/test_b.py",
         "tests/new.py",
         "tests/test_a.py",
-        "tests/x\\ny/conftest.py",
+        "tests/x\\ny/new.py",
     )
 
 
@@ -255,6 +255,23 @@ def test_diff_can_be_applied(kit: Any, here: Any, tmp_path: Path) -> None:
     patch = here.store.diff(here.baseline().commit, snapshot.commit)
     subprocess.run(["git", "apply", "--index"], cwd=here.repo, input=patch, check=True)
     assert kit.git(here.repo, "write-tree") == snapshot.tree
+
+
+def test_long_lists_are_cut(kit: Any, here: Any) -> None:
+    kit.write(here.open(), {f"tests/{n:03}.py": "x" for n in range(50)} | {f"new/{n:03}.py": "x" for n in range(50)})
+    snapshot = here.snapshot(protected=["tests/**"])
+    assert (snapshot.changed, len(snapshot.paths)) == (50, 20)
+    assert len(snapshot.restored) == 21
+    assert snapshot.restored[-1] == "and 30 more"
+
+
+def test_agent_commits_without_identity_or_key(kit: Any, here: Any) -> None:
+    kit.git(here.repo, "config", "--global", "commit.gpgsign", "true")
+    kit.git(here.repo, "config", "--global", "gpg.program", "/bin/false")
+    tree = here.open()
+    kit.write(tree, {"a.txt": "x\n"})
+    subprocess.run(["git", "commit", "-q", "-a", "-m", "mine"], cwd=tree, check=True)
+    assert kit.git(tree, "log", "-1", "--format=%an") == "orch"
 
 
 def _listing(tree: Path) -> dict[str, tuple[int, bytes | str]]:

@@ -293,7 +293,7 @@ async def test_branch_promotion_makes_one_branch_and_touches_no_file(
 
 
 async def test_second_run_into_the_same_tree_is_refused(client: Client, project: Path) -> None:
-    options = {"goal": "raise", "repo": project, "verify": ("grep -q 3 level",)}
+    options: dict[str, Any] = {"goal": "raise", "repo": project, "verify": ("grep -q 3 level",)}
     run = await client.start_goal(agent=("cmd:sleep 30",), **options)
     await _wait_for_file(client.home.run(run), "attempts/i1-c1-b1/prompt.md")
 

@@ -124,7 +124,7 @@ def scene(tmp_path: Path) -> Scene:
 @pytest.fixture
 def no_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system that knows no rename flags."""
-    monkeypatch.setattr(renames, "_symbol", lambda name: None)
+    monkeypatch.setattr(renames, "_symbol", lambda _: None)
 
 
 def small_edit(folder: Path) -> None:

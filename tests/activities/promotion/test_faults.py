@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from orch.activities import renames
+from orch.workflows.errors import HostFaultError
 from orch.workflows.model.promotion import Promotion
 from orch.workflows.model.reason import PromotionReason
 
@@ -77,9 +78,26 @@ def test_a_fault_between_renames_is_taken_back_and_named(pair: Pair, monkeypatch
     result = pair.promote()
     assert result.refused is not None
     assert result.refused.code is PromotionReason.NOT_WRITABLE
-    assert result.refused.data["path"] == "run.sh"
+    assert result.refused.data == {"path": "run.sh", "cause": os.strerror(errno.EPERM)}
     assert pair.scene.files() == pair.before
     assert pair.scene.journals() == []
+
+
+def test_a_fault_that_stays_keeps_the_plan_and_a_rerun_heals(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, count = renames._renameat2, iter(range(1000))
+
+    def rename(*args: Any) -> None:
+        if next(count) >= 6:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        real(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(renames, "_renameat2", rename)
+        with pytest.raises(HostFaultError, match="half-way"):
+            pair.promote()
+    assert pair.torn() == []
+    assert pair.promote().paths == 7
+    assert pair.scene.files() == pair.after
 
 
 def test_a_full_disk_is_named_before_anything_is_touched(tiny: Path, scene: Scene, build_scene: Any) -> None:

@@ -150,7 +150,8 @@ def disturbed(monkeypatch: pytest.MonkeyPatch, nth: int, act: Callable[[], objec
 
     with monkeypatch.context() as patch:
         patch.setattr(renames, "_renameat2", rename)
-        return pair.promote()
+        result: Promotion = pair.promote()
+        return result
 
 
 @pytest.mark.parametrize(

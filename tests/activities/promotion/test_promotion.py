@@ -120,8 +120,13 @@ def test_restore_brings_the_dirty_start_back(scene: Scene) -> None:
     (scene.top / "dir/new.txt").write_text("untracked\n")
     (scene.top / "a.txt").chmod(0o600)
     before, private = scene.files(), scene.private()
+
+    def more(folder: Path) -> None:
+        edit(folder)
+        (folder / "dir/new.txt").unlink()
+
     old = scene.snapshot()
-    new = scene.edited(old, lambda folder: (edit(folder), (folder / "dir/new.txt").unlink()))
+    new = scene.edited(old, more)
     assert scene.promote(old, new).paths == 4
     assert scene.restore(old, new).tree == scene.tree(old)
     assert scene.files() == before

@@ -75,7 +75,7 @@ def test_an_exchange_needs_both(spots: tuple[Spot, Spot], tmp_path: Path) -> Non
 
 
 def test_other_faults_are_raised_as_they_are(spots: tuple[Spot, Spot]) -> None:
-    with pytest.raises(OSError, match="[Bb]ad file descriptor"):
+    with pytest.raises(OSError, match=r"[Bb]ad file descriptor"):
         renames.move(spots[0], Spot(-1, "y"))
 
 

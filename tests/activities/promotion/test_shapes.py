@@ -34,6 +34,7 @@ def odd_names(folder: Path) -> None:
         "-n",
         ":(glob)x",
         "new\nline",
+        "back\\slash",
         "README",
         "readme",
     ):

@@ -1,0 +1,46 @@
+"""Removing what others filled: renamed away first, deleted afterwards, and nothing is followed out of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from ...workflows.errors import HostFaultError
+
+_TRASH = "trash-"
+
+
+def discard(path: Path, near: Path) -> None:
+    """Rename a folder into the trash of the folder `near`, for `sweep`; a link or file is only unlinked."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            path.rename(near / f"{_TRASH}{secrets.token_hex(4)}")
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HostFaultError(f"cannot remove {path}: {error.strerror}", hint="end what still uses it") from error
+
+
+def sweep(folder: Path) -> None:
+    """Empty the trash of a folder, also that of interrupted calls; what resists stays for the next call."""
+    for trash in folder.glob(f"{_TRASH}*"):
+        remove_tree(trash)
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a folder as far as that is possible, read-only folders inside included."""
+    shutil.rmtree(path, ignore_errors=True)
+    if path.is_dir() and not path.is_symlink():
+        _make_writable(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _make_writable(folder: Path) -> None:
+    with suppress(OSError):
+        folder.chmod(0o700)
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                _make_writable(Path(entry))
