@@ -28,10 +28,9 @@ def keep_request(home: Home, request: PrepareRun) -> None:
     write_whole(home.run(request.run) / REQUEST, request.model_dump_json())
 
 
-def run_source(home: Home, run: str) -> Path:
-    """The user's working tree that the run was started in."""
-    text = (home.run(run) / REQUEST).read_text(encoding="utf-8")
-    return Path(PrepareRun.model_validate_json(text).repo)
+def kept_request(home: Home, run: str) -> PrepareRun:
+    """What the run was prepared for."""
+    return PrepareRun.model_validate_json((home.run(run) / REQUEST).read_text(encoding="utf-8"))
 
 
 def append_events(home: Home, run: str, events: Iterable[Event]) -> None:

@@ -21,7 +21,7 @@ from ..workflows.model.verdict import Excerpt
 from . import slots
 from .agents.adapter import Reading
 from .agents.registry import resolve
-from .artifacts import run_source, write_whole
+from .artifacts import kept_request, write_whole
 from .carry import carried_paths
 from .effect import effect, in_thread, kill_requested
 from .excerpts import excerpt
@@ -116,7 +116,7 @@ class Attempts:
 
     def _snapshot(self, request: TakeSnapshot) -> Snapshot:
         folder = self._home.attempt(request.attempt)
-        source = run_source(self._home, request.attempt.run)
+        source = Path(kept_request(self._home, request.attempt.run).repo)
         return take_candidate(
             Store(self._home, request.store),
             folder / "tree",

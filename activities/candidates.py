@@ -1,0 +1,96 @@
+"""What an attempt left in its workspace, as a tree: nothing the agent did to git itself can bend it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..workflows.model.attempt import Snapshot
+from .carry import carried_paths
+from .changes import GITLINK, NOTHING, Change, display, parse_raw
+from .git import Git
+from .protection import protected_index, restore_entries
+from .recording import make_ordinary, nested_repositories, record_tree, untouched
+
+MAX_NAMES = 20
+"""How many paths, and how many warnings, a snapshot spells out: it travels in every history."""
+
+_ATTRIBUTES = b".gitattributes"
+
+
+def candidate_tree(git: Git, commit: str, *, index: Path, protected: Sequence[str], carried: Sequence[str]) -> Snapshot:
+    """Write what the work tree of `git` holds, its index being a private copy of `index`, as a tree after `commit`."""
+    checkout = index.stat().st_mtime_ns if index.exists() else 0
+    if not checkout:
+        git.run("read-tree", commit)
+    left_out = [os.fsencode(path) for path in carried_paths(git.cwd, carried)]
+    warnings = _open_nested(git, left_out)
+    odd = record_tree(git, without=left_out)
+    warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
+    warnings += _keep_submodules(git, commit, checkout)
+    _keep_untouched(git, commit, index)
+    restored = protected_index(git, commit, protected) if protected else []
+    tree = git.text("write-tree")
+    changed = git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree)
+    return Snapshot(
+        commit=commit,
+        tree=tree,
+        changed=len(changed),
+        paths=tuple(map(display, changed[:MAX_NAMES])),
+        restored=_few([display(name) for name in restored]),
+        warnings=_few(warnings),
+    )
+
+
+def _open_nested(git: Git, left_out: Sequence[bytes]) -> list[str]:
+    """Turn repositories the agent made into plain folders, from the outermost inwards."""
+    warnings = []
+    while nested := [name for name in nested_repositories(git) if not _below(name, left_out)]:
+        for name in nested:
+            make_ordinary(git.cwd / os.fsdecode(name))
+            warnings.append(f"{display(name)} is a repository of its own: its files are recorded, its history is not")
+    return warnings
+
+
+def _keep_submodules(git: Git, commit: str, checkout: int) -> list[str]:
+    """Put moved submodule links back, and tell of files changed inside: both would be gone with the workspace."""
+    moved = [change for change in _changes(git, commit) if change.old_mode == change.mode == GITLINK]
+    restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in moved])
+    names = {change.name for change in moved}
+    if git.ok("cat-file", "-e", f"{commit}:.gitmodules"):
+        links = [record for record in git.lines("ls-files", "-z", "--stage") if record.startswith(GITLINK.encode())]
+        paths = [record.partition(b"\t")[2] for record in links]
+        names |= {name for name in paths if _changed_since(git.cwd / os.fsdecode(name), checkout)}
+    return [f"changes inside the submodule {display(name)} are not recorded" for name in sorted(names)]
+
+
+def _changed_since(folder: Path, checkout: int) -> bool:
+    """Whether a file in the folder is newer than the checkout (in ns); carried files keep their older times."""
+    files = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
+    return any(file.lstat().st_mtime_ns > checkout for file in files)
+
+
+def _keep_untouched(git: Git, commit: str, index: Path) -> None:
+    """When attributes changed, keep the entries of files that were not touched.
+
+    Git converts those anew that are as young as their index, which would make the tree depend on the clock.
+    """
+    changes = _changes(git, commit)
+    if any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
+        same = {c.name: c for c in changes if NOTHING not in {c.old_mode, c.mode}}
+        kept = untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))
+        restore_entries(git, [(same[name].old_mode, same[name].old_id, name) for name in kept])
+
+
+def _few(texts: list[str]) -> tuple[str, ...]:
+    more = len(texts) - MAX_NAMES
+    return (*texts[:MAX_NAMES], f"and {more} more") if more > 0 else tuple(texts)
+
+
+def _changes(git: Git, commit: str) -> list[Change]:
+    return parse_raw(git.lines("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit))
+
+
+def _below(name: bytes, folders: Sequence[bytes]) -> bool:
+    return any(name == folder or name.startswith(folder + b"/") for folder in folders)

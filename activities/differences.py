@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from .changes import GITLINK, NOTHING, Change, parse_raw
-from .git import Git
+from .git import Git, GitError
 from .marks import Mark
 from .repository import Repository
 from .store import Store
 
 _ATTRIBUTES = ".gitattributes"
+_SETTINGS = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.ignoreStat", "GIT_CONFIG_VALUE_0": "false"}
+"""With the user's own `core.ignoreStat` git would believe that every file is as its index says."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class UserTree:
             GIT_INDEX_FILE=self.scratch / "index",
             GIT_OBJECT_DIRECTORY=self.store.git_dir / "objects",
             GIT_NO_REPLACE_OBJECTS="1",
+            **_SETTINGS,
         )
 
     def survey(self, moves: Iterable[Move], marks: Mapping[str, Mark | None]) -> tuple[list[Move], list[str]]:
@@ -146,7 +149,10 @@ class UserTree:
 
     def _differing(self, entries: Mapping[str, Entry]) -> set[str]:
         self._fill(entries)
-        self.git.attempt("update-index", "-q", "--refresh")
+        refresh = ("update-index", "-q", "--refresh")
+        status, _, said = self.git.attempt(*refresh)
+        if status > 1:  # 1 only says that some differ
+            raise GitError(refresh, status, said)
         return {os.fsdecode(path) for path in self.git.lines("diff-files", "-z", "--name-only")}
 
     def _fill(self, entries: Mapping[str, Entry | None]) -> None:

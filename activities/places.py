@@ -1,6 +1,6 @@
 """Where one attempt's commands run: private home, temporary folder, ports, and the fence round them.
 
-A fenced command sees a private /tmp, unless it, its programs or its project lie there: then it sees the real one, read-only.
+A fenced command sees a private /tmp, unless it, its programs or its project lie there: then the real one, read-only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from ..workflows.errors import HostFaultError
 from ..workflows.model.attempt import AttemptKey
 from . import slots
-from .artifacts import run_source
+from .artifacts import kept_request
 from .home import Home
 from .processes import scrubbed_environment
 from .sandbox import TMP, Fence, wrap
@@ -48,7 +48,7 @@ class Place:
         private = {"HOME": self.folder / "home", "TMPDIR": self.folder / "tmp"}
         for path in private.values():
             path.mkdir(parents=True, exist_ok=True)
-        port = self._first_port()
+        port, programs = self._first_port(), kept_request(self.home, self.key.run).path
         return scrubbed_environment(
             {
                 **{name: str(path) for name, path in private.items()},
@@ -59,6 +59,7 @@ class Place:
                 "ORCH_PORT": str(port),
                 "ORCH_PORT_COUNT": str(PORTS_PER_BLOCK),
                 "PORT": str(port),
+                **({"PATH": programs} if programs else {}),
                 **extra,
             }
         )
@@ -68,7 +69,8 @@ class Place:
         if not sandbox:
             return argv
         tmp = self.folder / "tmp"
-        known = (*argv, os.environ.get("PATH", ""), str(run_source(self.home, self.key.run)))
+        request = kept_request(self.home, self.key.run)
+        known = (*argv, request.path or os.environ.get("PATH", ""), request.repo)
         hidden = any(f"{TMP}/" in text for text in known)
         return wrap(argv, Fence((*writable, self.folder / "home", tmp), network=network, tmp=None if hidden else tmp))
 

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import count, takewhile
 from pathlib import Path, PurePosixPath
 
 from .differences import Move
@@ -83,35 +83,30 @@ class Layout:
 
 def steps(layout: Layout, marks: Mapping[str, Mark | None], staging: Path, journal: Journal) -> tuple[Step, ...]:
     """Move the staged contents into slots and list the renames: out, folders out, swaps, folders in, in."""
-    return tuple(_number(journal, _kinds(layout), layout, marks, staging))
+    slots = map(str, count())
+    return (
+        *(Step(Kind.OUT, path, next(slots), marks[path], None) for path in layout.leaving),
+        *(Step(Kind.OUT, path, next(slots), _empty(layout.top / path), None) for path in layout.emptied),
+        *(_swap(move, marks[path], staging, journal, next(slots)) for path, move in layout.swapped.items()),
+        *(_new_folder(path, journal, next(slots)) for path in layout.missing),
+        *(_arrival(path, staging, journal, next(slots)) for path in layout.arriving),
+    )
 
 
-def _kinds(layout: Layout) -> Iterator[tuple[Kind, str]]:
-    yield from ((Kind.OUT, path) for path in (*layout.leaving, *layout.emptied))
-    yield from ((Kind.SWAP, path) for path in layout.swapped)
-    yield from ((Kind.IN, path) for path in (*layout.missing, *layout.arriving))
+def _swap(move: Move, before: Mark | None, staging: Path, journal: Journal, slot: str) -> Step:
+    (staging / move.path).rename(journal.slots / slot)
+    _dress(journal.slots / slot, move, before)
+    return Step(Kind.SWAP, move.path, slot, before, journal.mark(slot))
 
 
-def _number(
-    journal: Journal,
-    kinds: Iterable[tuple[Kind, str]],
-    layout: Layout,
-    marks: Mapping[str, Mark | None],
-    staging: Path,
-) -> Iterator[Step]:
-    for number, (kind, path) in enumerate(kinds):
-        slot = journal.slots / str(number)
-        before = None if kind is Kind.IN else _empty(layout.top / path) if path in layout.emptied else marks[path]
-        after = None
-        if kind is Kind.IN and path in layout.missing:
-            slot.mkdir()
-            after = _empty(slot)
-        elif kind is not Kind.OUT:
-            (staging / path).rename(slot)
-            if kind is Kind.SWAP:
-                _dress(slot, layout.swapped[path], before)
-            after = journal.mark(slot.name)
-        yield Step(kind, path, slot.name, before, after)
+def _new_folder(path: str, journal: Journal, slot: str) -> Step:
+    (journal.slots / slot).mkdir()
+    return Step(Kind.IN, path, slot, None, _empty(journal.slots / slot))
+
+
+def _arrival(path: str, staging: Path, journal: Journal, slot: str) -> Step:
+    (staging / path).rename(journal.slots / slot)
+    return Step(Kind.IN, path, slot, None, journal.mark(slot))
 
 
 def _dress(slot: Path, move: Move, before: Mark | None) -> None:

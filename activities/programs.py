@@ -16,8 +16,8 @@ WORDS_OF_THE_SHELL = frozenset(
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
-def missing_program(line: str) -> str:
-    """Return the first word of a shell line when it is a bare program name that PATH does not have, else "".
+def missing_program(line: str, path: str | None = None) -> str:
+    """Return the first word of a shell line when it is a bare program name that `path` does not have, else "".
 
     A word with a slash may be made by set-up or by an agent; a word with an expansion is the shell's business.
     """
@@ -28,4 +28,4 @@ def missing_program(line: str) -> str:
     word = next((word for word in words if not ASSIGNMENT.match(word)), "")
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", word) or word in WORDS_OF_THE_SHELL:
         return ""
-    return "" if shutil.which(word) else word
+    return "" if shutil.which(word, path=path) else word

@@ -49,7 +49,11 @@ def promote(home: Home, request: Promote) -> Promotion:
 
 
 def restore(home: Home, *, run: str, repo: str, store: str, old: Sha, new: Sha) -> Promotion:
-    """Bring the start (`old`) back where the result (`new`) was promoted: the same rules, trees swapped."""
+    """Bring the start (`old`) back where the result (`new`) was promoted: the same rules, trees swapped.
+
+    Dirty and untracked files come back as they were recorded; through a filter or a change of line endings, as the
+    user's git checks them out.
+    """
     return promote(home, Promote(run=run, repo=repo, store=store, old=new, new=old, target=PromoteTarget()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..workflows.errors import RefusedError
@@ -12,6 +13,7 @@ from ..workflows.model.reason import Reason, RunReason
 from . import artifacts, promotion, reservations, sandbox
 from .agents.registry import resolve
 from .attempts import close_attempt_folder
+from .editable import editable_installs
 from .effect import effect, in_thread
 from .home import Home
 from .repository import Repository, inspect
@@ -62,9 +64,10 @@ class Runs:
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
         for spec in request.agents:
             agent = resolve(spec)
-            if missing := agent.adapter.missing(agent.argument):
+            if missing := agent.adapter.missing(agent.argument, request.path or None):
                 raise RefusedError(f"agent {spec!r}: program {missing!r} is not on this host")
         sandboxed, warnings = _sandbox(request.sandbox)
+        warnings += editable_installs(request.path or os.environ.get("PATH", ""), repository.top)
         if request.promote.mode is PromoteMode.WORKTREE and repository.operation:
             raise RefusedError(f"a {repository.operation} is in progress in {request.repo}")
         store = Store.of(self._home, repository)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract
 from .durations import parse_duration
-from .nearest import offer
+from .nearest import nearest, offer
 from .yaml_lines import Document, Place, read_yaml
 
 KEYS = {
@@ -69,6 +69,7 @@ def _translate(values: dict[str, Any], place: Place, keys: dict[str, str], docum
     for key, value in values.items():
         if key not in keys:
             document.refuse((*place, key), f"unknown key `{key}`", offer(key, keys))
+            document.refused.add((*place, nearest(key, keys)))
         elif value is None:
             document.refuse((*place, key), f"`{key}` is empty", f"write {keys[key]}, or leave the key out")
         else:
@@ -85,24 +86,31 @@ def _seconds(value: Any, place: Place, document: Document) -> Any:
 
 
 def _compile(fields: dict[str, Any], document: Document) -> Contract | None:
-    refused = {refusal.line for refusal in document.refusals}
     try:
         contract = Contract.model_validate(fields)
     except ValidationError as error:
+        places = {detail["loc"] for detail in error.errors()}
         for detail in error.errors():
+            if any(_inside(other, detail["loc"]) for other in places):
+                continue  # a fault of the list because of a fault in the list
             place = tuple(_KEY_OF.get(str(part), part) for part in detail["loc"])
             message, mend = _explain(place, detail["type"], detail["msg"])
-            if document.line(place) not in refused or detail["type"] != "missing":
+            if not any(place[: len(known)] == known for known in document.refused):
                 document.refuse(place, message, mend)
         return None
     return None if document.refusals else contract
+
+
+def _inside(inner: Place, outer: Place) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
 def _explain(place: Place, kind: str, message: str) -> tuple[str, str]:
     """The refusal and its mend for one fault that the model found."""
     key = str(next((part for part in reversed(place) if isinstance(part, str)), ""))
     wanted = (RUNG_KEYS if len(place) > 2 and place[0] == "rungs" else KEYS).get(key, "")
-    named = f"rung {int(place[1]) + 1}: `{key}`" if len(place) > 2 and place[0] == "rungs" else f"`{key}`"
+    rung = f"rung {int(place[1]) + 1}" if len(place) > 1 and place[0] == "rungs" else ""
+    named = f"{rung}: `{key}`" if rung and len(place) > 2 else rung or f"`{key}`"
     if not place:
         return message.removeprefix("Value error, "), "give every rung its own name"
     if kind == "missing":
@@ -110,8 +118,3 @@ def _explain(place: Place, kind: str, message: str) -> tuple[str, str]:
     if kind in {"too_short", "string_too_short"}:
         return f"{named} is empty", f"write {wanted}"
     return f"{named}: {message.removeprefix('Value error, ').removeprefix('Input ').lower()}", f"write {wanted}"
-
-
-def refuse_missing_rungs() -> RefusedError:
-    """What to say when there is nothing to measure by."""
-    return RefusedError("no rung: nothing would decide who wins", hint="give --verify 'pytest -q' or --contract FILE")

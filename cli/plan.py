@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from dataclasses import dataclass
@@ -76,7 +77,11 @@ def _goal(options: GoalOptions) -> str:
         with options.goal_file.open("rb") as file:
             text = file.read(MAX_GOAL_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise RefusedError(f"the goal file {options.goal_file} cannot be read: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise RefusedError(
+            f"the goal file {options.goal_file} cannot be read: {(why or 'unknown').lower()}",
+            hint="name a readable text file",
+        ) from None
     return preflight.goal(text, needed=True)
 
 
@@ -114,6 +119,7 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
             sign_off=preflight.reviewer(options.sign_off),
             seal=bool(options.seal),
             promote=promote_target(options.promote),
+            path=os.environ.get("PATH", ""),
         )
     except ValidationError as error:
         raise preflight.invalid(error) from None

@@ -15,6 +15,9 @@ MAX_BYTES = 1 << 20
 
 _SCALARS = yaml.SafeLoader("")
 
+MAX_DEPTH = 20
+"""No contract nests deeper."""
+
 Place = tuple[str | int, ...]
 """Where a value stands: keys and indexes from the root."""
 
@@ -37,12 +40,16 @@ class Document:
         data: its content as plain data; None when it could not be parsed.
         lines: the line of each value, from 1.
         refusals: what is wrong with it so far.
+        refused: where those refusals stand, so that one fault is told once.
+        seen: the values read so far, by the identity of their nodes.
     """
 
     name: str
     data: Any = None
     lines: dict[Place, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    refused: set[Place] = field(default_factory=set)
+    seen: dict[int, Any] = field(default_factory=dict)
 
     def line(self, place: Place) -> int:
         """The line of a value, or of the nearest value round it."""
@@ -52,6 +59,7 @@ class Document:
 
     def refuse(self, place: Place, message: str, mend: str = "") -> None:
         """Note a refusal at a value."""
+        self.refused.add(place)
         self.refusals.append(Refusal(self.line(place), message, mend))
 
     def error(self) -> RefusedError:
@@ -99,11 +107,16 @@ def parse_yaml(text: str, document: Document) -> None:
 
 
 def _plain(node: yaml.Node, place: Place, document: Document, above: tuple[int, ...]) -> Any:
-    document.lines[place] = node.start_mark.line + 1
-    if id(node) in above or len(above) > 20:
+    document.lines.setdefault(place, node.start_mark.line + 1)  # a value's line is that of its key
+    if id(node) in above or len(above) > MAX_DEPTH:
         document.refuse(place, "the value holds itself or is nested too deep", "write it out flat")
         return None
-    inside = (*above, id(node))
+    if id(node) not in document.seen:  # an alias is read once, or a few lines could mean billions of values
+        document.seen[id(node)] = _read(node, place, document, (*above, id(node)))
+    return document.seen[id(node)]
+
+
+def _read(node: yaml.Node, place: Place, document: Document, inside: tuple[int, ...]) -> Any:
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, place, document, inside)
     if isinstance(node, yaml.SequenceNode):

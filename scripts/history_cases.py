@@ -21,7 +21,7 @@ STEP = "cmd:echo $(( $(cat level) + 1 )) > level"
 SLOW = "cmd:echo 1 > level; sleep 60"
 NOTED = 'cmd:grep -q "use three" "$ORCH_PROMPT_FILE" && echo 3 > level; echo $ORCH_ITERATION > which; sleep 1'
 TURN = "cmd:if grep -q a which; then echo b > which; else echo a > which; fi"
-NONCE = "grep -o 'nonce\": \"[0-9a-f]*' \"$ORCH_PROMPT_FILE\" | head -1 | cut -d'\"' -f3"
+NONCE = 'grep -o \'nonce": "[0-9a-f]*\' "$ORCH_PROMPT_FILE" | head -1 | cut -d\'"\' -f3'
 APPROVE = f"""cmd:printf '{{"nonce": "%s", "veto": false, "reason": "fine"}}\\n' $({NONCE})"""
 
 
@@ -133,7 +133,10 @@ CASES = (
     Case("seal_rejected", (THREE,), _R.SEAL_REJECTED, {"verify": TOP, "seal": True}, steer=_reject),
     Case("iteration_cap", (ONE, TWO), _R.ITERATION_CAP, {"verify": LADDER, "max_iterations": 1}),
     Case(
-        "iteration_cap_vetoed", (THREE,), _R.ITERATION_CAP, {"verify": TOP, "sign_off": "cmd:exit 1", "max_iterations": 1}
+        "iteration_cap_vetoed",
+        (THREE,),
+        _R.ITERATION_CAP,
+        {"verify": TOP, "sign_off": "cmd:exit 1", "max_iterations": 1},
     ),
     Case(
         "iteration_cap_setup_fails_later",
@@ -156,7 +159,13 @@ CASES = (
     Case("stuck_timeout", ("cmd:sleep 60",), _R.STUCK_TIMEOUT, {"verify": TOP, "attempt_timeout": 0.5}),
     Case("stuck_oscillation", (TURN,), _R.STUCK_OSCILLATION, {"verify": ("cat which; exit 1",)}),
     Case("stuck_repeat", ("cmd:echo $ORCH_ITERATION > which",), _R.STUCK_REPEAT, {"verify": TOP}),
-    Case("promotion_refused", ("cmd:sleep 2; echo 3 > level",), _R.PROMOTION_REFUSED, {"verify": TOP}, steer=_edit_meanwhile),
+    Case(
+        "promotion_refused",
+        ("cmd:sleep 2; echo 3 > level",),
+        _R.PROMOTION_REFUSED,
+        {"verify": TOP},
+        steer=_edit_meanwhile,
+    ),
     Case("cancelled", (SLOW, ONE), _R.CANCELLED, {"verify": TOP}, steer=_cancel),
     Case("cancelled_waiting", (THREE,), _R.CANCELLED, {"verify": TOP, "seal": True}, steer=_cancel_waiting),
     Case("succeeded", (THREE,), options={"verify": TOP}, workflow="Scheduled"),

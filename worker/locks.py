@@ -36,9 +36,11 @@ def take(path: Path) -> int | None:
 async def take_within(path: Path, seconds: float) -> int | None:
     """Take the lock as soon as it is free; None when it is not for this long."""
     until = time.monotonic() + seconds
-    while (descriptor := take(path)) is None and time.monotonic() < until:
+    while True:
+        descriptor = take(path)
+        if descriptor is not None or time.monotonic() > until:
+            return descriptor
         await asyncio.sleep(0.05)
-    return descriptor
 
 
 @asynccontextmanager

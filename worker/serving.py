@@ -23,11 +23,14 @@ from ..workflows.errors import UnreachableError
 from ..workflows.host import ORCH_QUEUE, host_queue
 from . import background
 from .connection import CONNECT_S, connect
-from .records import VERSION, WorkerRecord, read_worker
+from .records import VERSION, ProcessRecord, WorkerRecord, read_worker
 from .state import host_id
 
 START_S = 30.0
 """A worker imports, connects and polls within a second or two."""
+
+REVIVE_S = 8.0
+"""How long a running worker may take to find a server that came back, before a new one is quicker."""
 
 GRACE_S = 20.0
 """Longer than the worker's own graceful shutdown."""
@@ -39,15 +42,18 @@ LOST_S = 2.0
 async def ensure(home: Home, *, say: Callable[[str], None]) -> WorkerRecord:
     """The polling worker, started or replaced when needed; the caller holds the starters' lock."""
     recorded = read_worker(home)
-    if recorded is None or not recorded.alive or recorded.version != VERSION:
-        if recorded is not None and recorded.alive:
-            say(f"replacing the worker of orch {recorded.version}: running agents go on")
-        await end(home)
-        say("starting the worker")
-        pid = _spawn(home)
-    else:
-        pid = recorded.pid
-    return await _wait(home, pid)
+    if recorded is not None and recorded.alive:
+        if recorded.version == VERSION and (polling := await _polling(home, recorded, within_s=REVIVE_S)):
+            return polling
+        say(f"replacing the worker of orch {recorded.version}: running agents go on")
+    await end(home)
+    say("starting the worker")
+    pid = _spawn(home)
+    started = ProcessRecord(pid=pid, ticks=processes.start_ticks(pid) or 0, version=VERSION)
+    if polling := await _polling(home, started, within_s=START_S):
+        return polling
+    await end(home)
+    raise UnreachableError(f"the worker did not start: {_reason(_log(home))}", hint=f"see {_log(home)}")
 
 
 async def end(home: Home) -> None:
@@ -73,21 +79,19 @@ async def _pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) ->
     return {poller.identity for poller in answer.pollers}
 
 
-async def _wait(home: Home, pid: int) -> WorkerRecord:
-    """The worker once it polls: the one just started, or the one that came before it."""
+async def _polling(home: Home, started: ProcessRecord, *, within_s: float) -> WorkerRecord | None:
+    """The worker once it polls, be it `started` or one that came before it; None when that takes too long."""
     client = await connect(home, environ={})
-    ticks = processes.start_ticks(pid) or 0
-    until = time.monotonic() + START_S
+    until = time.monotonic() + within_s
     while time.monotonic() < until:
         record = read_worker(home)
         if record is not None and record.alive:
             if await polls(client, home, record):
                 return record
-        elif not processes.alive(pid, ticks):
+        elif not started.alive:
             until = min(until, time.monotonic() + LOST_S)
         await asyncio.sleep(0.05)
-    await end(home)
-    raise UnreachableError(f"the worker did not start: {_reason(_log(home))}", hint=f"see {_log(home)}")
+    return None
 
 
 def _reason(log: Path) -> str:

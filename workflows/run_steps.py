@@ -33,6 +33,7 @@ class RunSteps:
             agents=request.agents,
             sandbox=request.sandbox,
             promote=request.promote,
+            path=request.path,
         )
         return await workflow.execute_activity(
             effects.prepare_run, prepare, **self._options(effects.STEP, "take the baseline")

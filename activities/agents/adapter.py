@@ -35,8 +35,8 @@ class Reading:
 class Adapter(Protocol):
     """One kind of agent."""
 
-    def missing(self, argument: str) -> str:
-        """Return the program this agent needs and this host lacks, or "" when it can run."""
+    def missing(self, argument: str, path: str | None) -> str:
+        """Return the program this agent needs and `path` lacks (None: this process's PATH), or "" when it can run."""
 
     def call(self, argument: str, folder: Path) -> AgentCall:
         """Return how to start the agent; `folder` is its private place for files."""

@@ -20,9 +20,9 @@ COUNTS = ("tokens_in", "tokens_out", "tokens_cached", "usd")
 class CommandAgent:
     """Runs a shell line in the workspace."""
 
-    def missing(self, argument: str) -> str:
-        """Return the first word of the line when it is a bare name this host does not know."""
-        return missing_program(argument)
+    def missing(self, argument: str, path: str | None) -> str:
+        """Return the first word of the line when it is a bare name that is not to be found."""
+        return missing_program(argument, path)
 
     def call(self, argument: str, folder: Path) -> AgentCall:
         """Run the line by the system's shell."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from ...workflows.model.contract import Contract
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import Excerpt
-from ..artifacts import run_source
+from ..artifacts import kept_request
 from ..carry import carried_paths, carry
 from ..effect import in_thread
 from ..excerpts import excerpt
@@ -46,6 +46,6 @@ def _carry(place: Place, tree: Path, contract: Contract) -> None:
     done = place.folder / "carried"
     if not contract.carry or done.exists():
         return
-    source = run_source(place.home, place.key.run)
+    source = Path(kept_request(place.home, place.key.run).repo)
     carry(source, tree, carried_paths(source, contract.carry))
     done.touch()

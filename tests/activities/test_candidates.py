@@ -125,7 +125,7 @@ def test_protected_paths_get_their_baseline_back(kit: Any, here: Any) -> None:
         "tests/deep/test_b.py",
         "tests/new.py",
         "tests/test_a.py",
-        "tests/x\\ny/new.py",
+        "tests/x\\ny/conftest.py",
     )
 
 

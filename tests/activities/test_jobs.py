@@ -121,7 +121,7 @@ async def test_stop_on_failure_leaves_the_rest_out(tmp_path: Path, shell: Callab
 
 
 async def test_a_step_starts_clean(tmp_path: Path) -> None:
-    script = "cd /proc/$$/fd; echo *; env | cut -d= -f1 | sort | xargs; grep -E 'Sig(Ign|Blk)' /proc/$$/status"
+    script = "cd /proc/$$/fd; echo *; env | cut -d= -f1 | sort | xargs; grep -E 'Sig(Ign|Blk)' /proc/self/status"
     step = Step("s", ("/bin/sh", "-c", script), tmp_path, {"PATH": "/usr/bin:/bin", "X": "1"}, 5.0)
     (result,) = await run_job(tmp_path / "job", Job((step,)))
     descriptors, names, *signals = result.stdout.read_text().splitlines()

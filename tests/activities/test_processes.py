@@ -34,7 +34,7 @@ def detached(tmp_path: Path) -> Iterator[Callable[[str], tuple[int, int]]]:
 
     yield go
     for identity in started:
-        processes.send(*identity, signal.SIGKILL)
+        processes.end(*identity, grace_s=0)
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orch.activities import supervisor
+from orch.activities import processes, supervisor
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -48,6 +48,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     for process in started:
         process.kill()
         process.wait()
+    processes.end_marked(supervisor.MARK, str(tmp_path))
 
 
 def wait_for(path: Path) -> None:

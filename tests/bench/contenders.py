@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -25,12 +25,24 @@ SETTLE_S = 0.3
 
 @dataclass(frozen=True)
 class Sample:
-    """One run: wall seconds, CPU seconds (user and system) of everything it made work, and the run's id."""
+    """One run.
+
+    Attributes:
+        wall_s: seconds from start to end of the command.
+        cpu: seconds (user and system) by who used them; processes that outlive the command included.
+        started_at: Unix time.
+        run: the run's id.
+    """
 
     wall_s: float
-    cpu_s: float
+    cpu: Mapping[str, float]
+    started_at: float
     run: str = ""
-    started_at: float = 0.0
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of everything that worked."""
+        return sum(self.cpu.values())
 
 
 class Bare:
@@ -75,15 +87,22 @@ class Orch:
         before = self._engine_cpu()
         sample, stdout = _timed(argv, case.repo, self._env)
         time.sleep(SETTLE_S)
-        view = json.loads(stdout)
+        after = self._engine_cpu()
         reset(case.repo)
-        cpu = sample.cpu_s + self._engine_cpu() - before
-        return Sample(sample.wall_s, cpu, view["id"], sample.started_at)
+        cpu = {**sample.cpu, **{name: after[name] - before[name] for name in after}}
+        return replace(sample, cpu=cpu, run=json.loads(stdout)["id"])
 
-    def _engine_cpu(self) -> float:
-        """CPU seconds so far of the server, and of the worker with all its ended children."""
-        records = read_server(self.home), read_worker(self.home)
-        return sum(sum(psutil.Process(record.pid).cpu_times()[:4]) for record in records if record)
+    def _engine_cpu(self) -> dict[str, float]:
+        """CPU seconds so far of the server, of the worker, and of all that the worker started and that has ended."""
+        server, worker = read_server(self.home), read_worker(self.home)
+        assert server
+        assert worker
+        own, started = psutil.Process(server.pid).cpu_times(), psutil.Process(worker.pid).cpu_times()
+        return {
+            "engine": own.user + own.system,
+            "worker": started.user + started.system,
+            "worker's processes": started.children_user + started.children_system,
+        }
 
 
 def _orch(*args: str) -> tuple[str, ...]:
@@ -100,7 +119,7 @@ def _timed(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[Sa
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(argv)}: exit {process.returncode}\n{stdout.decode()}\n{stderr.decode()}")
-    return Sample(wall, usage.ru_utime + usage.ru_stime, started_at=started_at), stdout
+    return Sample(wall, {"command": usage.ru_utime + usage.ru_stime}, started_at), stdout
 
 
 def _drain(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:

@@ -64,6 +64,7 @@ class Row:
             "pairs": [self._figures(*pair) for pair in self.pairs],
             **{name: dict(zip(("median", "min", "max"), self.spread(name), strict=True)) for name in names},
             "history": {"events": events, "bytes": size, "parent_events": parent_events, "parent_bytes": parent_size},
+            "cpu_s": {"bare": self.pairs[-1][0].cpu, "orch": self.pairs[-1][1].cpu},
             "phases_s": self.trace.phases,
             "steps_s": self.trace.steps,
         }
@@ -83,7 +84,11 @@ def where(row: Row) -> str:
         for name, times in row.trace.steps.items()
     ]
     head = ("activity", "count", "waiting ms", "working ms", "working ms in all")
-    return f"{title}\n\n{aligned([('phase', 'ms'), *phases])}\n\n{aligned([head, *steps])}"
+    bare, orch = row.pairs[-1]
+    cpu = [(name, f"{seconds * 1000:.0f}") for name, seconds in orch.cpu.items()]
+    cpu.append(("(the bare script)", f"{bare.cpu_s * 1000:.0f}"))
+    tables = [("phase", "ms"), *phases], [head, *steps], [("CPU used by", "ms"), *cpu]
+    return "\n\n".join([title, *map(aligned, tables)])
 
 
 def _medians(times: Sequence[tuple[float, float]]) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -52,10 +51,10 @@ REFUSED: dict[str, tuple[str | bytes, list[tuple[int, str]]]] = {
     "two documents": ("goal: x\n---\ngoal: y\n", [(2, "not valid YAML")]),
     "control character": ("goal: x\nrungs: \x07\n", [(2, "control character")]),
     "not UTF-8": (b"goal: x\nsetup: \xff\n", [(2, "not UTF-8")]),
-    "holds itself": ("goal: &a [*a]\n", [(1, "holds itself")]),
+    "holds itself": ("setup: &a [*a]\ngoal: x\nrungs: [{name: a, run: b}]\n", [(1, "`setup`"), (1, "holds itself")]),
     "unknown key": (
         "goal: x\nrungz:\n  - {name: a, run: b}\n",
-        [(1, "`rungs` is missing"), (2, "unknown key `rungz`")],
+        [(2, "unknown key `rungz`")],
     ),
     "unknown key of a rung": (
         "goal: x\nrungs:\n  - name: a\n    run: b\n    timeot: 5m\n",
@@ -83,7 +82,7 @@ REFUSED: dict[str, tuple[str | bytes, list[tuple[int, str]]]] = {
     "name twice": ("goal: x\nrungs: [{name: a, run: b}, {name: a, run: c}]\n", [(1, "used twice: a")]),
     "several": (
         "gaol: x\nrungs:\n  - {name: a, run: b, timeout: x}\n  - {nam: a}\n",
-        [(1, "`goal` is missing"), (1, "unknown key `gaol`"), (3, "not a duration"), (4, "unknown key `nam`")],
+        [(1, "unknown key `gaol`"), (3, "not a duration"), (4, "rung 2: `run`"), (4, "unknown key `nam`")],
     ),
 }
 
@@ -131,10 +130,10 @@ def test_check_prints_the_digest(orch: Any, tmp_path: Path) -> None:
 
 
 def test_check_prints_every_refusal(orch: Any, tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(dedent("goal: x\nrung: []\n"))
+    (tmp_path / "c.yaml").write_text("rung: []\ngoal: ' '\n")
 
     plain, data = orch("check", str(tmp_path / "c.yaml")), orch("check", str(tmp_path / "c.yaml"), "--json")
 
     assert plain.exit_code == data.exit_code == 2
-    assert "c.yaml:2: unknown key `rung` (did you mean `rungs`?)" in plain.stderr
+    assert "c.yaml:1: unknown key `rung` (did you mean `rungs`?)" in plain.stderr
     assert [refusal["line"] for refusal in json.loads(data.stdout)["refusals"]] == [1, 2]

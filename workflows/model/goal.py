@@ -36,8 +36,8 @@ class GoalRequest(Value):
         sign_off: the reviewer agent's spec; empty for none.
         seal: whether to wait for approval of the contract before any agent starts.
         promote: where a success goes.
+        path: the PATH of whoever started the run, so that its commands find the same programs; empty for the worker's.
         carried: events of the run so far, when it continued as new.
-        summary: one line for the Web UI.
     """
 
     run: RunId
@@ -50,6 +50,7 @@ class GoalRequest(Value):
     sign_off: str = ""
     seal: bool = False
     promote: PromoteTarget = PromoteTarget()
+    path: str = ""
     carried: tuple[Event, ...] = ()
 
     def agent_of(self, index: int) -> str:
@@ -66,6 +67,7 @@ class PrepareRun(Value):
     agents: tuple[str, ...]
     sandbox: SandboxMode
     promote: PromoteTarget
+    path: str = ""
 
 
 class Baseline(Value):

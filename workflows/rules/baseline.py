@@ -23,6 +23,4 @@ def refusal(baseline: Verdict) -> Reason[RunReason] | None:
 
 
 def _cannot_run(exit_: Exit) -> bool:
-    return exit_.kind is ExitKind.NOT_STARTED or (
-        exit_.kind is ExitKind.FAILED and exit_.number in CANNOT_EXECUTE
-    )
+    return exit_.kind is ExitKind.NOT_STARTED or (exit_.kind is ExitKind.FAILED and exit_.number in CANNOT_EXECUTE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,15 @@ def test_an_edit_meanwhile_is_refused_with_nothing_touched(scene: Scene, path: s
     assert result.refused.data == {"paths": (path,), "count": 1}
     assert (scene.files(), scene.private()) == (files, private)
     assert scene.journals() == []
+
+
+@pytest.mark.parametrize("setting", ["core.ignoreStat", "core.fsmonitor", "core.untrackedCache", "index.sparse"])
+def test_no_setting_hides_an_edit(scene: Scene, setting: str) -> None:
+    old = scene.snapshot()
+    new = scene.edited(old, edit)
+    scene.git.run("config", setting, "true")
+    (scene.top / "a.txt").write_text("x\n")
+    assert reason(scene.promote(old, new)) is PromotionReason.EDITED
 
 
 def test_an_edit_elsewhere_is_nobodys_business(scene: Scene) -> None:
@@ -162,6 +172,15 @@ def test_another_promotion_into_the_same_tree_is_waited_for(scene: Scene, monkey
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert reason(scene.promote(old, new)) is PromotionReason.BUSY
     assert scene.promote(old, new).paths == 3
+
+
+def test_two_at_once_take_turns(scene: Scene) -> None:
+    old = scene.snapshot()
+    new = scene.edited(old, edit)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: scene.promote(old, new), range(2)))
+    assert sorted(result.paths for result in results) == [0, 3]
+    assert {result.tree for result in results} == {scene.tree(new)}
 
 
 def test_mode_none_does_nothing(scene: Scene) -> None:
