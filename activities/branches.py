@@ -26,27 +26,33 @@ def publish(repository: Repository, store: Store, request: Promote) -> Promotion
     present = _standing(git, name)
     if present is not None:
         return _done(request, tree) if present == tree else _refused(request, PromotionReason.BRANCH_EXISTS)
-    commit = _squashed(store.git, request, tree)
     try:
-        git.run(*_FETCH, str(store.git_dir), commit)
+        _create(git, store, request, _squashed(store.git, request, tree))
     except GitError as error:
-        return _refused(request, PromotionReason.NOT_WRITABLE, path=str(repository.common_dir), cause=error.stderr)
-    status, _, cause = git.attempt(
-        "update-ref", "--no-deref", "-m", f"orch: {request.run}", f"refs/heads/{name}", commit, ""
-    )
-    if status:
-        return _refused(request, PromotionReason.BRANCH_EXISTS, cause=cause)
+        if _standing(git, name) != tree:  # else another attempt was faster
+            place = str(repository.common_dir)
+            return _refused(request, PromotionReason.NOT_WRITABLE, path=place, cause=error.stderr)
     return _done(request, tree, paths=len(differences(store.git, request.old, request.new)))
 
 
+def _create(git: Git, store: Store, request: Promote, commit: str) -> None:
+    git.run(*_FETCH, str(store.git_dir), commit)
+    ref = f"refs/heads/{request.target.branch}"
+    git.run("update-ref", "--no-deref", "-m", f"orch: {request.run}", ref, commit, "")
+
+
 def _standing(git: Git, name: str) -> str | None:
-    """The tree of a branch; empty where a worktree without commits stands on it, None where it is free."""
+    """The tree of a branch; None where the name is free, empty where it is not but holds no tree.
+
+    Not free are also a name above or below another branch, and the branch of a worktree without commits.
+    """
     ref = f"refs/heads/{name}"
     status, out, _ = git.attempt("rev-parse", "--verify", "--quiet", f"{ref}^{{tree}}")
     if status == 0:
         return out.decode().strip()
-    taken = git.ok("show-ref", "--verify", "--quiet", ref)
-    return "" if taken or f"branch {ref}".encode() in git.lines("worktree", "list", "--porcelain", "-z") else None
+    others = git.text("for-each-ref", "--format=%(refname)", "refs/heads").splitlines()
+    taken = any(f"{ref}/".startswith(f"{other}/") or other.startswith(f"{ref}/") for other in others)
+    return "" if taken or f"branch {ref}".encode() in git.run("worktree", "list", "--porcelain").splitlines() else None
 
 
 def _squashed(git: Git, request: Promote, tree: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract
 from .durations import parse_duration
 from .nearest import nearest, offer

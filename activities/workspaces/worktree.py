@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from ..faults import explain
@@ -67,5 +68,7 @@ def _publish(store: Store, admin: Path, tree: Path, commit: str) -> None:
     (aside / "commondir").write_text("../..\n")
     (aside / "gitdir").write_bytes(os.fsencode(tree / ".git") + b"\n")
     with store.lock():
-        admin.parent.mkdir(exist_ok=True)
-        aside.rename(admin)
+        while aside.exists():
+            admin.parent.mkdir(exist_ok=True)
+            with suppress(FileNotFoundError):  # `git worktree prune` of an agent removes the parent while it is empty
+                aside.rename(admin)

@@ -106,6 +106,20 @@ def test_processes_open_and_close_side_by_side(kit: Any, here: Any) -> None:
     assert kit.fingerprint(here.repo) == before
 
 
+def test_locks_of_others_do_not_matter(kit: Any, here: Any) -> None:
+    kit.write(here.repo, {"a.txt": "dirty\n"})
+    assert here.store
+    held = ("config.lock", "HEAD.lock", "index.lock", "packed-refs.lock", "shallow.lock")
+    kit.write(here.repo / ".git", dict.fromkeys(held, ""))
+    kit.write(here.store.git_dir, {"config.lock": ""})
+    before = kit.fingerprint(here.repo)
+    kit.write(here.open(), {"new": "x"})
+    assert here.snapshot().changed == 1
+    here.close()
+    assert all((here.repo / ".git" / name).exists() for name in held)
+    assert kit.fingerprint(here.repo) == before
+
+
 def test_threads_open_side_by_side(kit: Any, here: Any) -> None:
     commit = here.baseline().commit
     with ThreadPoolExecutor(8) as pool:

@@ -67,8 +67,9 @@ class Orch:
 
     def __init__(self, state: Path, slots: int) -> None:
         self.home = Home(state)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
-        self._env = {**kept, "ORCH_STATE": str(state), "ORCH_SLOTS": str(slots)}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "PYTHON"))}
+        cache = {"PYTHONPYCACHEPREFIX": str(state.with_name("pycache"))}  # compiled once, as where orch is installed
+        self._env = {**kept, **cache, "ORCH_STATE": str(state), "ORCH_SLOTS": str(slots)}
 
     def up(self) -> None:
         """Start the engine."""

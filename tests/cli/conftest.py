@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -40,3 +41,16 @@ def repo(make_repo: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Mon
     path = make_repo(tmp_path / "project", {"slug.py": "", "tests/test_slug.py": "", "check.sh": "exit 1\n"})
     monkeypatch.chdir(path)
     return path
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Compare a text with a file of `golden/`; `ORCH_UPDATE_GOLDEN=1` writes it instead."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(__file__).with_name("golden") / name
+        if os.environ.get("ORCH_UPDATE_GOLDEN"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -66,7 +66,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("args", "named", "mend"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_refused_before_anything_is_created(
+def test_bad_input_is_refused_before_anything_is_created(  # noqa: PLR0917 - a row and the world
     args: tuple[str, ...], named: str, mend: str, orch: Any, repo: Path, state: Path, fingerprint: Any
 ) -> None:
     before = fingerprint(repo)
@@ -90,7 +90,9 @@ def test_every_refusal_of_a_plan_is_one_error_and_one_hint(orch: Any, repo: Path
     assert second.startswith("hint: ")
 
 
-def test_merge_in_progress_is_refused_for_the_worktree_only(orch: Any, repo: Path, state: Path, kit: ModuleType) -> None:
+def test_merge_in_progress_is_refused_for_the_worktree_only(
+    orch: Any, repo: Path, state: Path, kit: ModuleType
+) -> None:
     (repo / ".git" / "MERGE_HEAD").write_text(kit.git(repo, "rev-parse", "HEAD") + "\n")
 
     done = orch(*GOOD)
@@ -102,7 +104,7 @@ def test_merge_in_progress_is_refused_for_the_worktree_only(orch: Any, repo: Pat
 
 
 def test_full_disk_is_refused(orch: Any, repo: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=10 << 20))
 
     done = orch(*GOOD)
 

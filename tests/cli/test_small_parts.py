@@ -16,17 +16,14 @@ from orch.cli.talk import clean, one_line, plural
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("45", 45), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("2d", 172_800), ("1.5h", 5400), ("1h 5m", 3900), ("250ms", 0.25)],
-)  # fmt: skip
+    [("45", 45), ("90s", 90), ("10m", 600), ("1h30m", 5400), ("2d", 172_800), ("1.5h", 5400), ("1h 5m", 3900)],
+)
 def test_durations_are_read(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "10", "-1s", "0", "0s", "1h30", "1y", "1e3", "nan", "inf"])
+@pytest.mark.parametrize("text", ["", "soon", "-1s", "0", "0s", "1h30", "1y", "1e3", "nan", "inf"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    if text == "10":
-        assert parse_duration(text) == 10
-        return
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
 
@@ -34,7 +31,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.04, "0.0s"), (9.94, "9.9s"), (12.4, "12s"), (59.7, "1m00s"), (185, "3m05s"), (7200, "2h00m"), (273_600, "3d04h")],
-)  # fmt: skip
+)
 def test_durations_are_shown_short(seconds: float, text: str) -> None:
     assert show_duration(seconds) == text
 
@@ -44,10 +41,8 @@ def test_shown_durations_can_be_read_again(seconds: float) -> None:
     assert parse_duration(show_duration(seconds)) == pytest.approx(seconds, rel=0.05)
 
 
-TREE = {
-    "tests", "tests/test_slug.py", "test_top.py", "src", "slug.py", "check.sh", "src/app.spec.ts", "tests/odd [1].py", "verify",
-    "src/MathTest.java", "latest.py", "contest",
-}  # fmt: skip
+TREE = set("tests tests/test_slug.py test_top.py src slug.py check.sh src/app.spec.ts verify latest.py contest".split())
+TREE |= {"tests/odd [1].py", "src/MathTest.java"}
 
 
 @pytest.mark.parametrize(

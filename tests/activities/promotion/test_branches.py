@@ -82,9 +82,11 @@ def test_an_existing_branch_is_never_moved(scene: Scene) -> None:
     old = scene.snapshot()
     new = scene.edited(old, edit)
     scene.git.run("branch", "taken")
+    scene.git.run("branch", "deep/taken")
     private = scene.private()
     assert code(scene.promote(old, new, "branch:taken")) is PromotionReason.BRANCH_EXISTS
     assert code(scene.promote(old, new, "branch:taken/below")) is PromotionReason.BRANCH_EXISTS
+    assert code(scene.promote(old, new, "branch:deep")) is PromotionReason.BRANCH_EXISTS
     assert scene.private() == private
 
 
@@ -94,6 +96,16 @@ def test_names_that_git_refuses_are_refused(scene: Scene, name: str) -> None:
     private = scene.private()
     assert code(scene.promote(old, old, f"branch:{name}")) is PromotionReason.BRANCH_INVALID
     assert scene.private() == private
+
+
+def test_a_ref_that_cannot_be_written_is_named(scene: Scene) -> None:
+    old = scene.snapshot()
+    new = scene.edited(old, edit)
+    (scene.top / ".git/refs/heads/result.lock").write_text("")
+    result = scene.promote(old, new, "branch:result")
+    assert code(result) is PromotionReason.NOT_WRITABLE
+    assert result.refused
+    assert "result.lock" in str(result.refused.data["cause"])
 
 
 def test_it_works_while_other_worktrees_and_a_rebase_are_open(scene: Scene) -> None:
