@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ..workflows.model.attempt import (
@@ -21,8 +22,8 @@ from ..workflows.model.verdict import Excerpt
 from . import slots
 from .agents.adapter import Reading
 from .agents.registry import resolve
-from .artifacts import kept_request, write_whole
-from .carry import carried_paths
+from .artifacts import write_whole
+from .changes import read_changes, write_changes
 from .effect import effect, in_thread, kill_requested
 from .excerpts import excerpt
 from .home import Home
@@ -31,16 +32,18 @@ from .measuring.measurements import drop_measuring
 from .measuring.setup import set_up
 from .places import Place
 from .prompts import agent_prompt
-from .snapshots import take_candidate
+from .snapshots import made_by_setup, take_candidate
 from .store import Store
 from .workspaces.registry import WORKSPACES
 
 AGENT = "agent"
 PROMPT = "prompt.md"
+MADE_BY_SETUP = "made-by-setup"
 PRIVATE = "private"
 """The agent's own folder for files that are no part of its work, such as its usage report."""
 
-SLOT_POLL_S = 0.1
+SLOT_POLL_S = 1.0
+"""How often is looked for a slot that another process gave back; of this one's the waiting are told."""
 
 
 class Attempts:
@@ -49,6 +52,7 @@ class Attempts:
     def __init__(self, home: Home, slot_count: int) -> None:
         self._home = home
         self._slots = slot_count
+        self._freed = asyncio.Condition()
 
     @effect
     async def claim_slot(self, request: SlotRequest) -> Slot:
@@ -57,7 +61,7 @@ class Attempts:
         while (index := slots.claim(self._home.slots, name, self._slots)) is None:
             if request.deadline is not None and time.time() >= request.deadline:
                 return Slot(index=None)
-            await asyncio.sleep(SLOT_POLL_S)
+            await self._some_slot_freed()
         return Slot(index=index)
 
     @effect
@@ -77,6 +81,8 @@ class Attempts:
             if kill_requested():
                 await in_thread(end_job, place.folder / "setup")
             raise
+        if setup is not None and setup.ok:
+            await in_thread(self._note_setup, request)
         return Workspace(path=str(place.folder / "tree"), setup=setup, setup_output=output)
 
     @effect
@@ -113,10 +119,16 @@ class Attempts:
     async def close_attempt(self, request: CloseAttempt) -> None:
         """End what still runs of the attempt, remove its workspace, give its slot back."""
         await in_thread(close_attempt_folder, self._home, request)
+        async with self._freed:
+            self._freed.notify_all()
+
+    async def _some_slot_freed(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SLOT_POLL_S), self._freed:
+                await self._freed.wait()
 
     def _snapshot(self, request: TakeSnapshot) -> Snapshot:
         folder = self._home.attempt(request.attempt)
-        source = Path(kept_request(self._home, request.attempt.run).repo)
         return take_candidate(
             Store(self._home, request.store),
             folder / "tree",
@@ -124,8 +136,22 @@ class Attempts:
             commit=request.commit,
             index=folder / "index",
             contract=request.contract,
-            carried=[str(path) for path in carried_paths(source, request.contract.carry)],
+            carried=request.contract.carry,
+            made=read_changes(folder / MADE_BY_SETUP),
         )
+
+    def _note_setup(self, request: OpenWorkspace) -> None:
+        """Remember what set-up made, before any agent is there to change it."""
+        folder = self._home.attempt(request.attempt)
+        if not (folder / MADE_BY_SETUP).exists():
+            made = made_by_setup(
+                Store(self._home, request.store),
+                folder / "tree",
+                commit=request.commit,
+                index=folder / "index",
+                carried=request.contract.carry,
+            )
+            write_changes(folder / MADE_BY_SETUP, made)
 
     def _place(self, request: SlotRequest | OpenWorkspace | RunAgent) -> Place:
         return Place(self._home, request.attempt, self._home.attempt(request.attempt))

@@ -19,8 +19,13 @@ MAX_NAMES = 20
 _ATTRIBUTES = b".gitattributes"
 
 
-def candidate_tree(git: Git, commit: str, *, index: Path, protected: Sequence[str], carried: Sequence[str]) -> Snapshot:
-    """Write what the work tree of `git` holds, its index being a private copy of `index`, as a tree after `commit`."""
+def candidate_tree(  # noqa: PLR0913 - one fact each
+    git: Git, commit: str, *, index: Path, protected: Sequence[str], carried: Sequence[str], made: Sequence[Change]
+) -> Snapshot:
+    """Write what the work tree of `git` holds, its index being a private copy of `index`, as a tree after `commit`.
+
+    What set-up made (`made`) and the agent left as it was is no change of the agent's.
+    """
     checkout = index.stat().st_mtime_ns if index.exists() else 0
     if not checkout:
         git.run("read-tree", commit)
@@ -30,6 +35,7 @@ def candidate_tree(git: Git, commit: str, *, index: Path, protected: Sequence[st
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
     warnings += _keep_submodules(git, commit, checkout)
     _keep_untouched(git, commit, index)
+    _forget_setup(git, commit, made)
     restored = protected_index(git, commit, protected) if protected else []
     tree = git.text("write-tree")
     changed = git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree)
@@ -81,6 +87,20 @@ def _keep_untouched(git: Git, commit: str, index: Path) -> None:
         same = {c.name: c for c in changes if NOTHING not in {c.old_mode, c.mode}}
         kept = untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))
         restore_entries(git, [(same[name].old_mode, same[name].old_id, name) for name in kept])
+
+
+def setup_changes(git: Git, commit: str, carried: Sequence[str]) -> list[Change]:
+    """What set-up changed in a workspace that no agent has touched yet."""
+    record_tree(git, without=[os.fsencode(path) for path in carried_paths(git.cwd, carried)])
+    return _changes(git, commit)
+
+
+def _forget_setup(git: Git, commit: str, made: Sequence[Change]) -> None:
+    known = {(change.name, change.mode, change.id) for change in made}
+    same = (
+        [change for change in _changes(git, commit) if (change.name, change.mode, change.id) in known] if known else []
+    )
+    restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in same])
 
 
 def _few(texts: list[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 GITLINK = "160000"
 """The mode of a submodule's entry."""
@@ -40,6 +41,19 @@ def parse_raw(records: Iterable[bytes]) -> list[Change]:
         old_mode, mode, old_id, new_id, _ = facts.decode().lstrip(":").split(" ")
         changes.append(Change(old_mode, mode, old_id, new_id, name))
     return changes
+
+
+def write_changes(path: Path, changes: Iterable[Change]) -> None:
+    """Keep changes in a file, as git prints them; it is there whole or not at all."""
+    raw = (f":{c.old_mode} {c.mode} {c.old_id} {c.id} M".encode() + b"\0" + c.name + b"\0" for c in changes)
+    aside = path.with_name(f".{path.name}")
+    aside.write_bytes(b"".join(raw))
+    aside.replace(path)
+
+
+def read_changes(path: Path) -> list[Change]:
+    """Read what `write_changes` kept; a missing file holds none."""
+    return parse_raw(record for record in path.read_bytes().split(b"\0") if record) if path.exists() else []
 
 
 def joined(names: Iterable[bytes]) -> bytes:

@@ -70,5 +70,5 @@ async def _heartbeats() -> AsyncIterator[None]:
 
 async def _beat() -> None:
     while True:
+        await asyncio.sleep(BEAT_S)  # a short step is over before it had anything to say: no call, no write in the engine
         activity.heartbeat()
-        await asyncio.sleep(BEAT_S)

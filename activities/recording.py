@@ -28,9 +28,17 @@ def record_tree(git: Git, *, without: Sequence[bytes] = ()) -> list[bytes]:
 
     Untracked paths at or below `without` are left alone.
     """
-    excludes = joined(b":(exclude,top,literal)" + name for name in without)
+    excludes = joined(b":(exclude,top,literal)" + name for name in _not_ignored(git, without))
     odd = _add(git, "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=excludes or b":/\0")
     return odd + (_add(git, "--update") if without else [])
+
+
+def _not_ignored(git: Git, names: Sequence[bytes]) -> list[bytes]:
+    """The names that git does not leave out by itself; it takes an exclusion of an ignored one for a wish to add it."""
+    if not names:
+        return []
+    _, ignored, _ = git.attempt("check-ignore", "-z", "--stdin", stdin=joined(names))
+    return [name for name in names if name not in set(ignored.split(b"\0"))]
 
 
 def nested_repositories(git: Git) -> list[bytes]:

@@ -12,8 +12,8 @@ from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, Snapshot
 from ..workflows.model.contract import Contract
 from ..workflows.model.goal import Baseline
-from .candidates import candidate_tree
-from .changes import display
+from .candidates import candidate_tree, setup_changes
+from .changes import Change, display
 from .faults import explain
 from .git import Git, GitError
 from .objects import borrowing, import_commit, import_tree
@@ -49,6 +49,7 @@ def take_candidate(  # noqa: PLR0913 - one fact each
     index: Path,
     contract: Contract,
     carried: Sequence[str],
+    made: Sequence[Change] = (),
 ) -> Snapshot:
     """Record what lies in a workspace that was checked out from `commit`, and pin it as `refs/orch/<run>/<attempt>`.
 
@@ -64,6 +65,7 @@ def take_candidate(  # noqa: PLR0913 - one fact each
         index: the pristine index of that checkout.
         contract: names the protected paths.
         carried: the carried paths or their globs.
+        made: what set-up changed, as `made_by_setup` told.
     """
     ref = f"refs/orch/{attempt.run}/{attempt.name}"
     if (pinned := store.resolve(ref)) is not None:
@@ -72,11 +74,20 @@ def take_candidate(  # noqa: PLR0913 - one fact each
         raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
     with _private(store, index) as private, _explained("the workspace cannot be recorded"):
         git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
-        found = candidate_tree(git, commit, index=index, protected=contract.protected, carried=carried)
+        found = candidate_tree(git, commit, index=index, protected=contract.protected, carried=carried, made=made)
     message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
     record = _commit(store.git, found.tree, [commit], message)
     _pin_new(store, {ref: record})
     return _recall(store, store.git.text("rev-parse", ref), base=commit)
+
+
+def made_by_setup(
+    store: Store, workspace: Path, *, commit: str, index: Path, carried: Sequence[str]
+) -> tuple[Change, ...]:
+    """What set-up changed in a workspace that was checked out from `commit` and that no agent has touched yet."""
+    with _private(store, index) as private, _explained("the workspace cannot be recorded"):
+        git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+        return tuple(setup_changes(git, commit, carried))
 
 
 def _baseline_commit(store: Store, repository: Repository, run: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +25,22 @@ def _load_kit() -> ModuleType:
 
 
 _kit = _load_kit()
+
+
+_status = pytest.StashKey[int]()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[_status] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End at once: interpreter finalisation races the SDK's threads and can abort a green run (sdk-python#300)."""
+    if not hasattr(config, "workerinput") and _status in config.stash:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(config.stash[_status])
 
 
 @pytest.fixture(autouse=True)

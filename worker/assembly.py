@@ -21,8 +21,12 @@ BEAT = timedelta(seconds=2)
 MANY = 1000
 """Waiting for a slot is an activity too: a limit here could keep those that hold slots from going on."""
 
-PASSED_THROUGH = ("pydantic", "pydantic_core", "orch.workflows.model")
-"""Loaded once and shared with workflows; `rules` is not among them, so the sandbox polices it."""
+PASSED_THROUGH = (
+    "pydantic", "pydantic_core",
+    "orch.workflows.model", "orch.workflows.effects", "orch.workflows.host", "orch.workflows.errors",
+)  # fmt: skip
+"""Loaded once and shared with workflows: values and signatures. Workflows and `rules` are not among them: the sandbox
+polices them, at the price of importing them anew for each workflow."""
 
 
 def make_workers(client: Client, settings: Settings) -> list[Worker]:

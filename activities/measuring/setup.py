@@ -8,11 +8,12 @@ from ...workflows.model.contract import Contract
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import Excerpt
 from ..artifacts import kept_request
-from ..carry import carried_paths, carry
+from ..carry import carried_paths, carry, populated_submodules
 from ..effect import in_thread
 from ..excerpts import excerpt
 from ..jobs import Job, Step, run_job
 from ..places import Place
+from ..repository import inspect
 
 JOB = "setup"
 """The folder of the set-up's job, below the place's."""
@@ -44,8 +45,10 @@ async def set_up(
 
 def _carry(place: Place, tree: Path, contract: Contract) -> None:
     done = place.folder / "carried"
-    if not contract.carry or done.exists():
-        return
     source = Path(kept_request(place.home, place.key.run).repo)
-    carry(source, tree, carried_paths(source, contract.carry))
+    has_submodules = (source / ".gitmodules").exists()
+    if done.exists() or not (contract.carry or has_submodules):
+        return
+    submodules = populated_submodules(inspect(source)) if has_submodules else []
+    carry(source, tree, [*submodules, *carried_paths(source, contract.carry)])
     done.touch()

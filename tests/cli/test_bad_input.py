@@ -57,7 +57,9 @@ BAD = {
     "not a repository": (goal("--repo", "/"), "not a git repository", "git init"),
     "missing folder": (goal("--repo", "nowhere"), "nowhere", ""),
     "schedule without a time": (("schedule", "create", *goal()[1:]), "never act", "--cron"),
-    "schedule with two times": (("schedule", "create", *goal("--cron", "0 2 * * *", "--every", "1h")[1:]), "--cron and", ""),
+    "schedule with two times": (
+        ("schedule", "create", *goal("--cron", "0 2 * * *", "--every", "1h")[1:]), "--cron and --every", "give"
+    ),
     "unknown time zone": (
         ("schedule", "create", *goal("--every", "1h", "--time-zone", "Europe/Pariss")[1:]), "Pariss", "Europe/Paris"
     ),

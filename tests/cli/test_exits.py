@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -94,8 +95,6 @@ def test_closed_stdout_is_no_traceback(run: Run, state: Path) -> None:
 
 def test_interrupted_command_is_130(tmp_path: Path, state: Path) -> None:
     """A cluster that takes connections and never answers keeps the command waiting."""
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         process = subprocess.Popen(
@@ -104,10 +103,11 @@ def test_interrupted_command_is_130(tmp_path: Path, state: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        silent.accept()
+        connection, _ = silent.accept()
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
+        connection.close()
 
     assert process.returncode == 130
     assert "the run goes on" in said

@@ -43,9 +43,7 @@ def test_every_option_reaches_the_request(repo: Path, state: Path) -> None:
     ).request  # fmt: skip
 
     assert request.run == "my-run"
-    assert request.caps == Caps(
-        candidates=4, max_iterations=3, tokens=1000, usd=1.5, deadline_s=7200.0, attempt_s=60.0
-    )
+    assert request.caps == Caps(candidates=4, max_iterations=3, tokens=1000, usd=1.5, deadline_s=7200.0, attempt_s=60.0)
     assert [(rung.name, rung.timeout_s) for rung in request.contract.rungs] == [("verify-1", 30.0), ("verify-2", 30.0)]
     assert (request.contract.setup, request.contract.carry, request.contract.protected) == (
         "true",
@@ -94,9 +92,7 @@ def test_contract_file_is_the_contract(repo: Path, state: Path) -> None:
 
 
 def test_projects_defaults_hold_where_nothing_is_given(repo: Path, state: Path) -> None:
-    (repo / "orch.yaml").write_text(
-        "verify: sh check.sh\nagent: ['cmd:true', 'cmd:false']\ndeadline: 1h\nno-such: 1\n".replace("no-such: 1\n", "")
-    )
+    (repo / "orch.yaml").write_text("verify: sh check.sh\nagent: ['cmd:true', 'cmd:false']\ndeadline: 1h\n")
 
     request = resolve(state, verify=(), agent=()).request
     given = resolve(state, verify=("true",), agent=("cmd:true",), deadline=60.0).request
@@ -122,7 +118,10 @@ def test_option_of_the_command_line_replaces_a_contradicting_default(
 
     request = resolve(state, **given).request
 
-    assert (request.contract.rungs[0].run, request.contract.setup) == ("sh check.sh" if "verify" not in given else "true", "")
+    assert (request.contract.rungs[0].run, request.contract.setup) == (
+        "sh check.sh" if "verify" not in given else "true",
+        "",
+    )
 
 
 @pytest.mark.parametrize(

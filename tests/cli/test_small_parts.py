@@ -30,7 +30,15 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.04, "0.0s"), (9.94, "9.9s"), (12.4, "12s"), (59.7, "1m00s"), (185, "3m05s"), (7200, "2h00m"), (273_600, "3d04h")],
+    [
+        (0.04, "0.0s"),
+        (9.94, "9.9s"),
+        (12.4, "12s"),
+        (59.7, "1m00s"),
+        (185, "3m05s"),
+        (7200, "2h00m"),
+        (273_600, "3d04h"),
+    ],
 )
 def test_durations_are_shown_short(seconds: float, text: str) -> None:
     assert show_duration(seconds) == text
@@ -41,8 +49,8 @@ def test_shown_durations_can_be_read_again(seconds: float) -> None:
     assert parse_duration(show_duration(seconds)) == pytest.approx(seconds, rel=0.05)
 
 
-TREE = set("tests tests/test_slug.py test_top.py src slug.py check.sh src/app.spec.ts verify latest.py contest".split())
-TREE |= {"tests/odd [1].py", "src/MathTest.java"}
+TREE = {"tests", "tests/test_slug.py", "test_top.py", "src", "slug.py", "check.sh", "src/app.spec.ts", "verify"}
+TREE |= {"tests/odd [1].py", "src/MathTest.java", "latest.py", "contest"}
 
 
 @pytest.mark.parametrize(

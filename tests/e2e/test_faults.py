@@ -299,19 +299,24 @@ async def test_sandboxed_agent_writes_nowhere_but_in_its_own_workspace(
     """Fault 16, G36: not to the user's tree, a sibling, the state or anywhere else; git works where it stands."""
     if probe():
         pytest.skip("no sandbox on this host")
-    before = fingerprint(project)
-    state, beside = client.home.root, "../../i1-c$(( 3 - ORCH_CANDIDATE ))-b$(( 3 - ORCH_CANDIDATE ))"
-    targets = f'{project}/evil {project}/.git/hooks/post-checkout "{state}/evil" {beside}/tree/evil {beside}/private/evil {tmp_path}/evil'
+    before, state = fingerprint(project), client.home.root
+    other, told = "../../i1-c2-b2", 'touch "$(dirname "$ORCH_USAGE_FILE")/told"'
+    places = (project, project / ".git/hooks", state, tmp_path, f"{other}/tree", f"{other}/private")
+    targets = " ".join(f'"{place}/evil"' for place in places)
     attack = f"for f in {targets}; do (echo x > $f) 2>/dev/null && echo $f >> breaches; done"
-    git = "git status && git log -1 && git diff && git add -A && git commit -qm work && echo 3 > level"
-    agent = f"cmd:until [ -d {beside}/tree ]; do sleep 0.05; done; {attack}; {git}"
+    git = "git status && git log -1 && git diff && git add -A && git -c user.name=A -c user.email=a@example.org commit -qm work && echo 3 > level"
+    agents = (
+        f"cmd:until [ -d {other}/tree ]; do sleep 0.05; done; {attack}; {told}; {git}",
+        "cmd:until [ -e ../../i1-c1-b1/private/told ]; do sleep 0.05; done; test ! -e evil && echo 3 > level",
+    )
 
-    view = await run_goal(agent, agent, verify=("grep -q 3 level && ! test -e breaches",), sandbox=True, promote="none")
+    view = await run_goal(*agents, verify=("grep -q 3 level && ! test -e breaches",), sandbox=True, promote="none")
 
     assert view.sandbox is True
     assert [c.status for c in view.iterations[0].candidates] == [CandidateStatus.PASSED] * 2
     assert fingerprint(project) == before
-    assert not [*tmp_path.glob("evil"), *state.glob("evil")]
+    assert not (state / "evil").exists()
+    assert not Path(tmp_path, "evil").exists()  # noqa: ASYNC240
 
 
 async def test_equal_trees_are_measured_once_and_the_gate_afresh(
@@ -346,7 +351,6 @@ async def test_refused_run_is_either_not_there_or_failed_everywhere(
     assert "goal-nowhere" not in rows
     assert not client.home.run("goal-nowhere").exists()
     assert rows[view.id].status is view.status is RunStatus.FAILED
-    assert rows[view.id].ended_at is not None
 
 
 async def _events(client: Client, run: str) -> list[Event]:

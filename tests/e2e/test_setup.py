@@ -1,0 +1,56 @@
+"""Set-up and carried paths: every copy has them, and nothing of them is taken for an agent's change."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orch.workflows.model.view import RunStatus, RunView
+
+pytestmark = [pytest.mark.engine]
+
+RunGoal = Callable[..., Awaitable[RunView]]
+
+
+@pytest.fixture
+def contract(project: Path, tmp_path: Path) -> Path:
+    """Set-up that needs a carried file, leaves an untracked file and changes a tracked one; a rung that needs both."""
+    with (project / ".gitignore").open("a") as ignored:
+        ignored.write("deps/\n")
+    (project / "deps").mkdir()
+    (project / "deps/tool").write_text("carried\n")
+    path = tmp_path / "contract.yaml"
+    path.write_text(
+        "goal: raise the level\n"
+        "rungs:\n"
+        "  - {name: level, run: grep -q carried built && grep -q 3 level}\n"
+        "setup: cp deps/tool built && echo locked >> notes.txt\n"
+        "carry: [deps]\n"
+    )
+    return path
+
+
+async def test_what_setup_makes_is_there_for_agents_and_checks_and_no_change_of_theirs(
+    run_goal: RunGoal, project: Path, contract: Path
+) -> None:
+    given: dict[str, Any] = {"goal": "", "verify": (), "contract": contract}
+
+    view = await run_goal("cmd:cat built deps/tool && echo 3 > level", "cmd:cat built", **given)
+
+    assert view.status is RunStatus.SUCCEEDED
+    winner, idle = view.iterations[0].candidates
+    assert winner.paths == ("level",)
+    assert idle.changed is False
+    assert (project / "notes.txt").read_text() == "edited by the user\n"
+    assert not (project / "built").exists()
+
+
+async def test_agent_that_changes_what_setup_made_is_recorded(run_goal: RunGoal, project: Path, contract: Path) -> None:
+    given: dict[str, Any] = {"goal": "", "verify": (), "contract": contract, "promote": "none"}
+
+    view = await run_goal("cmd:echo more >> built; echo 3 > level", **given)
+
+    assert set(view.iterations[0].candidates[0].paths) == {"built", "level"}
