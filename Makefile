@@ -30,7 +30,7 @@ lint: $(READY) ## style, types and layers; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 fix: $(READY) ## what ruff can mend by itself

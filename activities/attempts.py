@@ -61,7 +61,8 @@ class Attempts:
         while (index := slots.claim(self._home.slots, name, self._slots)) is None:
             if request.deadline is not None and time.time() >= request.deadline:
                 return Slot(index=None)
-            await self._some_slot_freed()
+            left = SLOT_POLL_S if request.deadline is None else request.deadline - time.time()
+            await self._slot_freed(within_s=min(SLOT_POLL_S, left))
         return Slot(index=index)
 
     @effect
@@ -122,9 +123,9 @@ class Attempts:
         async with self._freed:
             self._freed.notify_all()
 
-    async def _some_slot_freed(self) -> None:
+    async def _slot_freed(self, *, within_s: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(SLOT_POLL_S), self._freed:
+            async with asyncio.timeout(within_s), self._freed:
                 await self._freed.wait()
 
     def _snapshot(self, request: TakeSnapshot) -> Snapshot:

@@ -19,7 +19,7 @@ MAX_NAMES = 20
 _ATTRIBUTES = b".gitattributes"
 
 
-def candidate_tree(  # noqa: PLR0913 - one fact each
+def candidate_tree(
     git: Git, commit: str, *, index: Path, protected: Sequence[str], carried: Sequence[str], made: Sequence[Change]
 ) -> Snapshot:
     """Write what the work tree of `git` holds, its index being a private copy of `index`, as a tree after `commit`.

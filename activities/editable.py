@@ -15,8 +15,8 @@ def editable_installs(path: str, top: Path) -> tuple[str, ...]:
         return ()
     found = sorted(Path(python).parent.parent.glob("lib/python3*/site-packages/*.dist-info/direct_url.json"))
     return tuple(
-        f"{record.parent.name.partition('-')[0]} is installed editable from {top}: checks that import it that way see your "
-        "tree, not the candidate's; let them import from their own folder, or install it in `setup:`"
+        f"{record.parent.name.partition('-')[0]} is installed editable from {top}: checks that import it that way see "
+        "your tree, not the candidate's; let them import from their own folder, or install it in `setup:`"
         for record in found
         if _points_into(record, top)
     )

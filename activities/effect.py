@@ -25,7 +25,7 @@ GIT_PATIENCE = 5
 
 
 def effect(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Make an activity of a coroutine function: it beats while it works, and its errors are typed for retries."""
+    """Make an activity of a coroutine function: it beats while it works; its errors are typed for retries."""
 
     @wraps(function)
     async def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -43,7 +43,7 @@ def effect(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 async def in_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Run blocking work in a thread; a cancellation waits for it, so that no step is left half done in the background."""
+    """Run blocking work in a thread; a cancellation waits for it, so that no step goes on in the background."""
     work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
     try:
         return await asyncio.shield(work)
@@ -70,5 +70,7 @@ async def _heartbeats() -> AsyncIterator[None]:
 
 async def _beat() -> None:
     while True:
-        await asyncio.sleep(BEAT_S)  # a short step is over before it had anything to say: no call, no write in the engine
+        await asyncio.sleep(
+            BEAT_S
+        )  # a short step is over before it had anything to say: no call, no write in the engine
         activity.heartbeat()

@@ -67,7 +67,7 @@ class Reviewing:
 
 
 def read_answer(text: str, nonce: str) -> Review:
-    """Read the last non-empty line as the answer; without the nonce or a boolean `veto` it is no answer, hence a veto."""
+    """Read the last non-empty line as the answer; without nonce and boolean `veto` it is none, hence a veto."""
     lines = [line for line in text.splitlines() if line.strip()]
     try:
         answer = json.loads(lines[-1]) if lines else None

@@ -34,6 +34,7 @@ from ..workflows.model.promotion import PromoteTarget, Promotion
 from ..workflows.model.review import Decision, Extension, Note
 from ..workflows.model.view import RunView
 from . import runs
+from .following import follow_events
 from .link import Link
 from .listing import RunRow, list_runs
 from .options import GoalOptions
@@ -80,7 +81,7 @@ class Client:
 
     def events(self, run: str, *, since: int = 0) -> AsyncIterator[Event]:
         """The run's events after `since`, live, until the run has ended; engine restarts lose nothing."""
-        return runs.events(self.link, run, since=since)
+        return follow_events(self.link, run, since=since)
 
     async def view(self, run: str) -> RunView:
         """The run as it stands now."""

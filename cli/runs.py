@@ -5,9 +5,7 @@ Every kind of run answers to the same names: query `ledger`, updates `decide`, `
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import TypeVar
 
@@ -32,8 +30,6 @@ from .talk import one_line
 
 V = TypeVar("V")
 
-FOREVER = 365 * 86_400.0
-_QUICK, _SLOW = 0.2, 1.0
 _UPDATE_TIMEOUT = timedelta(seconds=15)
 _CANCELLED = {WorkflowExecutionStatus.CANCELED, WorkflowExecutionStatus.TERMINATED}
 _OPEN = {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW, None}
@@ -75,22 +71,6 @@ async def refuse_busy_tree(link: Link, request: GoalRequest) -> None:
                 f"{row.id} runs and promotes into the same tree, {request.repo}",
                 hint=f"wait for it (orch watch {row.id}), cancel it, or start with --promote none or branch:NAME",
             )
-
-
-async def events(link: Link, run: str, *, since: int = 0) -> AsyncIterator[Event]:
-    """The run's events after `since`, live, until it has ended; a dead engine is brought back meanwhile."""
-    pause = _QUICK
-    first = True
-    while True:
-        page = await ledger_page(link, run, since, patience=PATIENCE if first else FOREVER)
-        first = False
-        for event in page.events:
-            yield event
-            since = event.seq
-        if page.ended or (not page.events and pause == _SLOW and await closed_as(link, run)):
-            return
-        pause = _QUICK if page.events else min(pause * 1.5, _SLOW)
-        await asyncio.sleep(pause)
 
 
 async def ledger_page(link: Link, run: str, since: int, *, patience: float = PATIENCE) -> LedgerPage:

@@ -1,7 +1,7 @@
 """Every activity as a signature, with its time limits and retry policy.
 
-`activities/` implements the same names and types, the worker registers those, and a test compares every pair. A body here
-is never run.
+`activities/` implements the same names and types, the worker registers those, and a test compares every pair. A body
+here is never run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .model.review import Review, ReviewHead
 from .model.verdict import Verdict
 
 HEARTBEAT = timedelta(seconds=10)
-"""A worker that says nothing for this long is dead; a live one beats every 2 s (every step re-attaches, so a false alarm costs nothing)."""
+"""A worker that says nothing for this long is dead; a live one beats every 2 s, and a false alarm only re-attaches."""
 
 RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=500),
@@ -39,7 +39,7 @@ RETRY = RetryPolicy(
     maximum_attempts=20,
     non_retryable_error_types=["RefusedError", "ValidationError"],
 )
-"""Generous, because a worker's shutdown consumes an attempt; outcomes of agents and rungs are values and never retried."""
+"""Generous: a worker's shutdown consumes an attempt. Outcomes of agents and rungs are values and never retried."""
 
 STEP = ActivityConfig(
     start_to_close_timeout=timedelta(minutes=30),
@@ -63,8 +63,9 @@ AWAY = timedelta(days=7)
 
 def options(config: ActivityConfig, *, queue: str, summary: str) -> ActivityConfig:
     """The limits of a step, with the host's queue it goes to and its line in the Web UI."""
-    where = ActivityConfig(task_queue=queue, schedule_to_start_timeout=AWAY, summary=summary[:200])
-    return ActivityConfig(**{**config, **where})
+    merged = config.copy()
+    merged["task_queue"], merged["schedule_to_start_timeout"], merged["summary"] = queue, AWAY, summary[:200]
+    return merged
 
 
 @activity.defn

@@ -162,7 +162,7 @@ class Goal:
                 timeout=self._time_left(),
                 timeout_summary="the run's deadline",
             )
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return failed(RunReason.DEADLINE, waiting_for="approval of the contract")
         workflow.upsert_search_attributes([STATUS.value_set(RunStatus.RUNNING)])
         decision = self._state.seal
@@ -195,7 +195,7 @@ class Goal:
         return None
 
     async def _two_keys(self, request: GoalRequest) -> tuple[bool, bool | None]:
-        """Whether the gate passes on the head's tree, measured afresh, and whether the reviewer vetoed (None: not asked)."""
+        """Whether the gate passes on the head's tree, measured afresh, and whether a reviewer vetoed; None: not asked."""
         state = self._state
         if state.head_verdict is None or not state.head_verdict.passed:
             return False, None

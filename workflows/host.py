@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from temporalio.exceptions import ActivityError, TimeoutError, TimeoutType
+from temporalio import exceptions
+from temporalio.exceptions import ActivityError, TimeoutType
 
 ORCH_QUEUE = "orch"
 """Workflows and host-free activities."""
@@ -16,4 +17,5 @@ def host_queue(host: str) -> str:
 def host_lost(error: ActivityError) -> bool:
     """Whether an activity failed because its host went away, not because its step failed."""
     cause = error.cause
-    return isinstance(cause, TimeoutError) and cause.type in {TimeoutType.SCHEDULE_TO_START, TimeoutType.HEARTBEAT}
+    away = {TimeoutType.SCHEDULE_TO_START, TimeoutType.HEARTBEAT}
+    return isinstance(cause, exceptions.TimeoutError) and cause.type in away

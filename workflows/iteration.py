@@ -1,7 +1,7 @@
 """One iteration: K attempts from the head, each a child workflow, ranked; the winner's tree is the next head.
 
-A component of a run's workflow and not a workflow of its own: its attempts are the run's children, so that the run has one
-ledger, one page with every candidate on it, and one place that spends the budget.
+A component of a run's workflow and not a workflow of its own: its attempts are the run's children, so that the run has
+one ledger, one page with every candidate on it, and one place that spends the budget.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class AgentCall:
 class Reading:
     """What an agent reported of itself; unknown stays unknown."""
 
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     session: str = ""
     message: str = ""
 
@@ -37,9 +37,12 @@ class Adapter(Protocol):
 
     def missing(self, argument: str, path: str | None) -> str:
         """Return the program this agent needs and `path` lacks (None: this process's PATH), or "" when it can run."""
+        ...
 
     def call(self, argument: str, folder: Path) -> AgentCall:
         """Return how to start the agent; `folder` is its private place for files."""
+        ...
 
     def read(self, folder: Path, stdout: Path) -> Reading:
         """Read what the finished agent left in `folder` and printed."""
+        ...

@@ -126,7 +126,7 @@ async def test_nothing_fenced_outlives_the_command(inside: Path) -> None:
 @works
 async def test_a_killed_supervisor_takes_the_fenced_command_with_it(tmp_path: Path, inside: Path) -> None:
     task = asyncio.create_task(fenced(inside, "setsid env -i sleep 3737 & touch begun; sleep 3737"))
-    while not (inside / "begun").exists():  # noqa: ASYNC110
+    while not (inside / "begun").exists():
         await asyncio.sleep(0.01)
     identity = json.loads((tmp_path / "job" / supervisor.IDENTITY).read_bytes())
     os.kill(identity["pid"], signal.SIGKILL)

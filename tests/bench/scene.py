@@ -45,8 +45,8 @@ def make_repository(path: Path, files: int) -> Path:
     git(path, "-c", "user.name=A User", "-c", "user.email=user@example.org", "commit", "-q", "-m", "first")
     git(path, "gc", "-q")
     time.sleep(RACY_S)
-    (path / ".git" / "index").unlink()
-    git(path, "reset", "-q", "--hard")
+    git(path, "read-tree", "HEAD")
+    git(path, "update-index", "-q", "--refresh")
     return path
 
 

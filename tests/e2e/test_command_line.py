@@ -98,7 +98,8 @@ def test_silent_engine_is_3(orch: Orch) -> None:
 
 
 def test_interrupt_is_130_and_the_run_goes_on(orch: Orch, engine_home: Home, project: Path) -> None:
-    argv = [sys.executable, "-m", "orch.cli.main", *_start("--agent", "cmd:sleep 3; echo 3 > level", "--id", "goal-int")]
+    start = _start("--agent", "cmd:sleep 3; echo 3 > level", "--id", "goal-int")
+    argv = [sys.executable, "-m", "orch.cli.main", *start]
     process = subprocess.Popen(
         argv, cwd=project, env=_environment(engine_home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

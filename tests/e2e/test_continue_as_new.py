@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.client import WorkflowHistoryEventFilterType
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
@@ -31,13 +30,10 @@ LIMIT = "limit.historyCount.suggestContinueAsNew=60"
 
 async def test_run_past_the_history_limit_keeps_ledger_budget_and_result(home: Home, project: Path) -> None:
     open_state(home)
-    keywords = {"OrchStatus": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD}
     async with await WorkflowEnvironment.start_local(
         data_converter=pydantic_data_converter,
         dev_server_existing_path=str(binary()),
-        dev_server_extra_args=[
-            "--dynamic-config-value", LIMIT, *(part for k in keywords for part in ("--search-attribute", f"{k}=Keyword"))
-        ],
+        dev_server_extra_args=["--dynamic-config-value", LIMIT, "--search-attribute", "OrchStatus=Keyword"],
     ) as environment:
         orchestrator, host = make_workers(environment.client, Settings(home=home, slots=2))
         async with orchestrator, host:

@@ -304,9 +304,9 @@ async def test_sandboxed_agent_writes_nowhere_but_in_its_own_workspace(
     places = (project, project / ".git/hooks", state, tmp_path, f"{other}/tree", f"{other}/private")
     targets = " ".join(f'"{place}/evil"' for place in places)
     attack = f"for f in {targets}; do (echo x > $f) 2>/dev/null && echo $f >> breaches; done"
-    git = "git status && git log -1 && git diff && git add -A && git -c user.name=A -c user.email=a@example.org commit -qm work && echo 3 > level"
+    git = "git status && echo 3 > level && git log -1 && git diff && git add -A && git -c user.name=A -c user.email=a@example.org commit -qm work"
     agents = (
-        f"cmd:until [ -d {other}/tree ]; do sleep 0.05; done; {attack}; {told}; {git}",
+        f"cmd:until [ -d {other}/tree ]; do sleep 0.05; done; {attack}; {told}; {git} || echo git >> breaches",
         "cmd:until [ -e ../../i1-c1-b1/private/told ]; do sleep 0.05; done; test ! -e evil && echo 3 > level",
     )
 
@@ -316,7 +316,7 @@ async def test_sandboxed_agent_writes_nowhere_but_in_its_own_workspace(
     assert [c.status for c in view.iterations[0].candidates] == [CandidateStatus.PASSED] * 2
     assert fingerprint(project) == before
     assert not (state / "evil").exists()
-    assert not Path(tmp_path, "evil").exists()  # noqa: ASYNC240
+    assert not Path(tmp_path, "evil").exists()
 
 
 async def test_equal_trees_are_measured_once_and_the_gate_afresh(

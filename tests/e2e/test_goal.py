@@ -186,7 +186,7 @@ async def test_cheaper_of_two_equal_candidates_wins(run_goal: RunGoal) -> None:
 
 
 async def test_sign_off_needs_a_clear_answer(run_goal: RunGoal, climb: Climb, project: Path) -> None:
-    nonce = "grep -o 'nonce\": \"[0-9a-f]*' \"$ORCH_PROMPT_FILE\" | head -1 | cut -d'\"' -f3"
+    nonce = 'grep -o \'nonce": "[0-9a-f]*\' "$ORCH_PROMPT_FILE" | head -1 | cut -d\'"\' -f3'
     approve = f"""cmd:printf '{{"nonce": "%s", "veto": false, "reason": "fine"}}\\n' $({nonce})"""
 
     view = await run_goal(climb(3), sign_off=approve)
@@ -320,7 +320,7 @@ async def test_note_and_extension_reach_the_next_iteration(client: Client, proje
 
 
 async def test_candidates_past_the_host_cap_queue(client: Client, project: Path) -> None:
-    agent = "cmd:date +%s.%N > ../../../../../start-$ORCH_CANDIDATE 2>/dev/null; sleep 0.4; echo $ORCH_CANDIDATE > level"
+    agent = "cmd:sleep 0.4; echo $ORCH_CANDIDATE > level"
 
     view = await client.result(
         await client.start_goal(

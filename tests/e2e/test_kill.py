@@ -1,7 +1,7 @@
 """Pulling the plug: SIGKILL of worker, engine and both, again and again through a run, changes nothing of its result.
 
-Steps are the events that Temporal has recorded of the run and its attempts. A run is killed at every STRIDE-th of them, from
-an offset on; the soak set covers all offsets, the others are one run each.
+Steps are the events that Temporal has recorded of the run and its attempts. A run is killed at every STRIDE-th of them,
+from an offset on; the soak set covers all offsets, the others are one run each.
 """
 
 from __future__ import annotations
@@ -60,6 +60,11 @@ class Plug:
         self.kills.append(step)
 
 
+VICTIMS = pytest.mark.parametrize(
+    ("worker", "server"), [(True, False), (False, True), (True, True)], ids=["worker", "engine", "both"]
+)
+
+
 @pytest.fixture
 def own_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     """An engine that may be killed."""
@@ -72,7 +77,7 @@ def own_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home
     asyncio.run(engine.down(home))
 
 
-@pytest.mark.parametrize(("worker", "server"), [(True, False), (False, True), (True, True)], ids=["worker", "engine", "both"])
+@VICTIMS
 async def test_killed_run_ends_like_an_uninterrupted_one(
     own_engine: Home, project: Path, worker: bool, server: bool
 ) -> None:
@@ -81,7 +86,7 @@ async def test_killed_run_ends_like_an_uninterrupted_one(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("offset", SOAK_OFFSETS)
-@pytest.mark.parametrize(("worker", "server"), [(True, False), (False, True), (True, True)], ids=["worker", "engine", "both"])
+@VICTIMS
 async def test_killed_anywhere_run_ends_like_an_uninterrupted_one(
     own_engine: Home, project: Path, worker: bool, server: bool, offset: int
 ) -> None:
@@ -98,7 +103,7 @@ async def test_agent_outlives_its_killed_worker(own_engine: Home, project: Path)
 
     Plug(own_engine, worker=True, server=False).pull(0)
     await asyncio.sleep(1)
-    agents = [p for p in psutil.process_iter(["cmdline"]) if "sleep 4; echo 3 > level" in " ".join(p.info["cmdline"] or [])]
+    agents = _processes("sleep 4; echo 3 > level")
     view = await client.result(run)
 
     assert agents
@@ -174,8 +179,11 @@ async def _nothing_left(home: Home, run: str) -> None:
     assert not list(home.run(run).glob("attempts/**/tree"))
     assert not [path for path in (*home.slots.glob("*"), *home.ports.glob("*")) if path.name.isdigit()]
     assert not list(home.root.glob("stores/*/reserved/*"))
-    left = [p.info for p in psutil.process_iter(["pid", "cmdline"]) if str(home.run(run)) in " ".join(p.info["cmdline"] or [])]
-    assert left == []
+    assert _processes(str(home.run(run))) == []
+
+
+def _processes(word: str) -> list[int]:
+    return [p.pid for p in psutil.process_iter(["cmdline"]) if word in " ".join(p.info["cmdline"] or [])]
 
 
 @pytest.fixture(name="project")

@@ -90,7 +90,7 @@ class SlotRequest(Value):
 
 
 class Slot(Value):
-    """Room on a host: held until the attempt is closed, also over a worker's death; None when the deadline came first."""
+    """Room on a host, held until the attempt is closed, also over a worker's death; None past the deadline."""
 
     index: int | None
 

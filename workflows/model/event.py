@@ -11,7 +11,7 @@ from .base import Sha, Value
 from .budget import Caps
 from .candidate import Candidate
 from .contract import Contract
-from .promotion import Promotion, PromoteTarget
+from .promotion import PromoteTarget, Promotion
 from .ranking import Ranking
 from .reason import Reason, RunReason
 from .review import Decision, Extension, Note, Review
