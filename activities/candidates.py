@@ -33,8 +33,9 @@ def candidate_tree(
     warnings = _open_nested(git, left_out)
     odd = record_tree(git, without=left_out)
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
-    warnings += _keep_submodules(git, commit, checkout)
-    _keep_untouched(git, commit, index)
+    changes = _changes(git, commit)
+    warnings += _keep_submodules(git, commit, changes, checkout)
+    _keep_untouched(git, changes, index)
     _forget_setup(git, commit, made)
     restored = protected_index(git, commit, protected) if protected else []
     tree = git.text("write-tree")
@@ -59,9 +60,9 @@ def _open_nested(git: Git, left_out: Sequence[bytes]) -> list[str]:
     return warnings
 
 
-def _keep_submodules(git: Git, commit: str, checkout: int) -> list[str]:
+def _keep_submodules(git: Git, commit: str, changes: Sequence[Change], checkout: int) -> list[str]:
     """Put moved submodule links back, and tell of files changed inside: both would be gone with the workspace."""
-    moved = [change for change in _changes(git, commit) if change.old_mode == change.mode == GITLINK]
+    moved = [change for change in changes if change.old_mode == change.mode == GITLINK]
     restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in moved])
     names = {change.name for change in moved}
     if git.ok("cat-file", "-e", f"{commit}:.gitmodules"):
@@ -77,12 +78,11 @@ def _changed_since(folder: Path, checkout: int) -> bool:
     return any(file.lstat().st_mtime_ns > checkout for file in files)
 
 
-def _keep_untouched(git: Git, commit: str, index: Path) -> None:
+def _keep_untouched(git: Git, changes: Sequence[Change], index: Path) -> None:
     """When attributes changed, keep the entries of files that were not touched.
 
     Git converts those anew that are as young as their index, which would make the tree depend on the clock.
     """
-    changes = _changes(git, commit)
     if any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
         same = {c.name: c for c in changes if NOTHING not in {c.old_mode, c.mode}}
         kept = untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))

@@ -70,7 +70,5 @@ async def _heartbeats() -> AsyncIterator[None]:
 
 async def _beat() -> None:
     while True:
-        await asyncio.sleep(
-            BEAT_S
-        )  # a short step is over before it had anything to say: no call, no write in the engine
+        await asyncio.sleep(BEAT_S)  # first: a short step ends without a call to the engine
         activity.heartbeat()

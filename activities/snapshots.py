@@ -77,7 +77,8 @@ def take_candidate(  # noqa: PLR0913 - one fact each
         found = candidate_tree(git, commit, index=index, protected=contract.protected, carried=carried, made=made)
     message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
     record = _commit(store.git, found.tree, [commit], message)
-    _pin_new(store, {ref: record})
+    if _pin_new(store, {ref: record}):
+        return found.model_copy(update={"commit": record if found.changed else commit})
     return _recall(store, store.git.text("rev-parse", ref), base=commit)
 
 
@@ -114,13 +115,15 @@ def _commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
     return git.text("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *options, stdin=message.encode())
 
 
-def _pin_new(store: Store, pins: Mapping[str, str]) -> None:
-    """Pin all of them or none; when another process was faster, its pins stand."""
+def _pin_new(store: Store, pins: Mapping[str, str]) -> bool:
+    """Pin all of them or none; return whether they are pinned now: when another process was faster, its pins stand."""
     try:
         store.git.run("update-ref", "--stdin", stdin="".join(f"create {r} {c}\n" for r, c in pins.items()).encode())
     except GitError:
         if any(store.resolve(ref) is None for ref in pins):
             raise
+        return False
+    return True
 
 
 def _recall(store: Store, record: str, *, base: str) -> Snapshot:

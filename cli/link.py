@@ -91,9 +91,9 @@ class Link:
                 never_met = isinstance(error, UnreachableError) and not self._met
                 if never_met or not is_away(error):
                     raise
+                self._temporal = None
                 if time.monotonic() >= give_up:
                     raise unreachable(error) from error
-            self._temporal = None
             await asyncio.sleep(_PAUSE)
 
     async def page_of(self, run: str) -> str:

@@ -25,6 +25,9 @@ from .talk import clean, one_line, plural
 MAX_GOAL_BYTES = 1 << 20
 """A larger goal file is refused before it is read whole."""
 
+SLUG = 32
+"""Characters of the goal in a run's id."""
+
 _SANDBOX = {None: SandboxMode.AUTO, True: SandboxMode.REQUIRED, False: SandboxMode.OFF}
 
 
@@ -151,8 +154,9 @@ def promote_target(text: str) -> PromoteTarget:
 
 def run_id(kind: str, text: str) -> str:
     """A fresh readable id: the kind, the first words, six random digits."""
-    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:32].rpartition("-")
-    slug = words[0] or words[2]
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if len(slug) > SLUG:
+        slug = slug[:SLUG].rpartition("-")[0] or slug[:SLUG]
     return "-".join(part for part in (kind, slug, secrets.token_hex(3)) if part)
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FLOOR_BYTES = 200 << 20
 """Less free space than this is no space."""
 
+AMPLE_BYTES = 50 << 30
+"""With this much free space the tree is not measured: that would cost every start the time of walking it."""
+
 COPIES = 3
 """A run needs room for this many copies of the tree at the least: store, workspace, measured copy."""
 
@@ -183,9 +186,10 @@ def operation(found: Repository, target: PromoteTarget) -> None:
 
 def space(found: Repository, state: Path) -> None:
     """Refuse to fill the disk that holds the state directory."""
-    tree = tree_bytes(found)
-    needed = max(FLOOR_BYTES, COPIES * tree)
     free = free_bytes(state)
+    if free >= AMPLE_BYTES:
+        return
+    needed = max(FLOOR_BYTES, COPIES * tree_bytes(found))
     if free < needed:
         raise RefusedError(
             f"no space: {free >> 20:,} MiB are free beside {state}, a run of this tree needs {needed >> 20:,} MiB",

@@ -9,7 +9,7 @@ import uuid
 from datetime import timedelta
 from typing import TypeVar
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -82,16 +82,26 @@ async def ledger_page(link: Link, run: str, since: int, *, patience: float = PAT
     if link.unused:
         raise await no_such_run(link, run)
     try:
+        return await _asked(link, run, since, patience=0)
+    except UnreachableError:
+        if await closed_as(link, run):  # it broke before its last word, and no worker can make it speak
+            return kept.model_copy(update={"ended": True})
+    try:
+        return await _asked(link, run, since, patience=patience)
+    except UnreachableError:
+        if on_disk:
+            return kept
+        raise
+
+
+async def _asked(link: Link, run: str, since: int, *, patience: float) -> LedgerPage:
+    try:
         return await link.call(
             lambda temporal: temporal.get_workflow_handle(run).query(
                 "ledger", since, result_type=LedgerPage, rpc_timeout=RPC_TIMEOUT
             ),
             patience=patience,
         )
-    except UnreachableError:
-        if on_disk:
-            return kept
-        raise
     except RPCError as error:
         raise await refusal(link, run, error) from error
 
@@ -105,7 +115,7 @@ async def view(link: Link, run: str) -> RunView:
     if status is None:
         return found
     found = await _view(link, run)
-    return _broken_off(found, status) if found.ended_at is None else found
+    return found if found.ended_at else await _broken_off(link, found, status)
 
 
 async def _view(link: Link, run: str) -> RunView:
@@ -124,11 +134,15 @@ async def all_events(link: Link, run: str) -> list[Event]:
             return collected
 
 
-def _broken_off(found: RunView, status: RunStatus) -> RunView:
+async def _broken_off(link: Link, found: RunView, status: RunStatus) -> RunView:
     """A run whose workflow closed without its last word: terminated from outside, or a bug."""
-    reason: Reason[RunReason] = Reason(
-        code=RunReason.CANCELLED if status is RunStatus.CANCELLED else RunReason.INTERNAL
-    )
+    code = RunReason.CANCELLED if status is RunStatus.CANCELLED else RunReason.INTERNAL
+    detail = ""
+    try:
+        await link.call(lambda temporal: temporal.get_workflow_handle(found.id).result(rpc_timeout=RPC_TIMEOUT))
+    except (WorkflowFailureError, RPCError, UnreachableError) as error:
+        detail = str(error.__cause__ or error)
+    reason: Reason[RunReason] = Reason(code=code, data={"detail": one_line(detail, 300)})
     return found.model_copy(update={"status": status, "reason": reason})
 
 

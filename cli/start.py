@@ -45,18 +45,20 @@ def start_goal(*, detach: bool, as_json: bool, **given: Any) -> None:
 
 
 def _start(plan: GoalPlan, *, detach: bool, as_json: bool) -> None:
-    from .follow import finish, follow
-
     async def begin(client: Client) -> tuple[RunView | None, str]:
         run = await client.start(plan)
         link = await client.link.page_of(run)
         say(f"started {run}" + (f"  {link}" if link else ""))
+        from .follow import follow  # loaded while the run is on its way
+
         return (None if detach else await follow(client, run)), link
 
     view, link = ask(begin)
     if view is not None:
+        from .follow import finish
+
         finish(view, as_json=as_json, link=link)
     elif as_json:
-        out_json({"id": plan.request.run})
+        out_json({"id": plan.request.run, "web": link})
     else:
         out(plan.request.run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import structlog
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client
@@ -14,6 +13,8 @@ NAMES = ("OrchKind", "OrchRepo", "OrchStatus")
 
 async def register(client: Client) -> None:
     """Add what the namespace lacks; where that is not ours to do (Temporal Cloud), say what to add."""
+    import structlog
+
     log = structlog.get_logger()
     try:
         listed = await client.operator_service.list_search_attributes(

@@ -7,9 +7,8 @@ import sys
 from collections.abc import MutableMapping
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import structlog
 from temporalio import activity
 from temporalio.runtime import (
     LogForwardingConfig,
@@ -21,6 +20,9 @@ from temporalio.runtime import (
 )
 
 from ..workflows.errors import RefusedError
+
+if TYPE_CHECKING:
+    import structlog
 
 HEARTBEAT = timedelta(seconds=10)
 """How often a worker tells the server that it lives (`temporal worker list`)."""
@@ -54,6 +56,8 @@ def worker_runtime(metrics: str | None) -> Runtime:
 
 def log_to_stderr(level: int = logging.INFO) -> None:
     """Send structlog and `logging` through one renderer: a JSON object a line."""
+    import structlog  # late, as clients log nothing and it takes a tenth of their start
+
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,

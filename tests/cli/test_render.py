@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orch.cli import reasons
-from orch.cli.follow import live_lines
+from orch.cli.live import live_lines
 from orch.cli.render import run_lines
 from orch.workflows.model.promotion import PromoteMode
 from orch.workflows.model.reason import CandidateReason, PromotionReason, Reason, RunReason

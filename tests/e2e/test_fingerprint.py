@@ -1,4 +1,4 @@
-"""The user's repository is untouched by whatever runs do, until a promotion moves the winner's paths and no others (I1, I5)."""
+"""The user's repository is untouched by whatever runs do, until a promotion moves the winner's paths and no others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pytest
 from orch import Client
 from orch.activities import artifacts
 from orch.activities.git import Git
-from orch.activities.reaper import collect
+from orch.activities.reaper import collect, suspects
 from orch.activities.sandbox import probe
+from orch.worker.connection import connect
+from orch.worker.reaping import dead_runs
 from orch.workflows.model.event import BaselineTaken, Event
-from orch.workflows.model.reason import RunReason
 from orch.workflows.model.view import RunStatus, RunView
 
 pytestmark = [pytest.mark.engine]
@@ -39,6 +40,8 @@ AGENT = (
 )
 """Edits every file at the top; deletes, adds, links, changes a mode."""
 
+IDENTITY = "export GIT_AUTHOR_NAME=A GIT_COMMITTER_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_EMAIL=a@b"
+
 ATTACKS = (
     "git config core.bare true",
     "git config core.worktree /",
@@ -50,7 +53,7 @@ ATTACKS = (
     "git worktree prune --expire=now",
     "git reflog expire --all --expire=now; git gc --prune=now",
     "git prune --expire=now",
-    "mkdir -p $(git rev-parse --git-common-dir)/hooks && echo 'exit 1' > $(git rev-parse --git-common-dir)/hooks/pre-commit",
+    "cd $(git rev-parse --git-common-dir) && mkdir hooks; echo 'exit 1' > hooks/post-checkout; chmod +x hooks/*; cd - ",
     "rm -rf .git; git init -q",
     "rm -rf .git; git add -A; git commit -qm evil",
 )
@@ -188,7 +191,7 @@ async def test_agents_that_attack_git_reach_neither_the_user_nor_the_others(
     if sandbox and probe():
         pytest.skip("no sandbox on this host")
     before = fingerprint(project)
-    attackers = [f"cmd:{attack}; echo 2 > level" for attack in ATTACKS]
+    attackers = [f"cmd:{IDENTITY}; {attack}; echo 2 > level" for attack in ATTACKS]
 
     view = await _goal(client, project, *attackers, climb(3), sandbox=sandbox)
     after = await _goal(client, project, climb(3), sandbox=sandbox)
@@ -205,7 +208,7 @@ async def test_agents_that_attack_git_reach_neither_the_user_nor_the_others(
 async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users(
     client: Client, project: Path, climb: Climb, fingerprint: Fingerprint
 ) -> None:
-    """I1, I5, G16, G17, G18: results stay unless they are old enough; a link put in a workspace's place is only unlinked."""
+    """I1, I5, G16, G17, G18: results stay until they are old; a link in a workspace's place is only unlinked."""
     before = fingerprint(project)
     done = await _goal(client, project, climb(2), max_iterations=1)
     live = await client.start_goal(**_options(project, "cmd:sleep 2; echo 3 > level"))
@@ -214,13 +217,16 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
     (folder / "attempts/i1-c1-b1/tree").symlink_to(project)
     store, _ = await _store(client, done.id)
 
-    foreseen = collect(client.home, {live}, dry_run=True)
-    held = collect(client.home, {live})
-    commit = done.iterations[0].candidates[0].commit
-    kept = store.ok("cat-file", "-e", str(commit))
-    old = collect(client.home, {live}, keep_s=0)
+    assert live in suspects(client.home)
+    dead = await dead_runs(await connect(client.home), client.home)
+    foreseen = collect(client.home, dead, dry_run=True)
+    held = collect(client.home, dead)
+    kept = store.ok("cat-file", "-e", str(done.iterations[0].candidates[0].commit))
+    old = collect(client.home, dead, keep_s=0)
     view = await client.result(live)
 
+    assert done.id in dead
+    assert live not in dead
     assert folder in {item.path for item in foreseen} & {item.path for item in held}
     assert kept
     assert folder in {item.path for item in old}
@@ -243,7 +249,7 @@ async def _cancelled(client: Client, repo: Path, agent: str) -> RunView:
     run = await client.start_goal(**_options(repo, agent))
     marker = client.home.run(run) / "attempts/i1-c1-b1/agent"
     async with asyncio.timeout(30):
-        while not marker.exists():  # noqa: ASYNC110
+        while not marker.exists():
             await asyncio.sleep(0.05)
     await client.cancel(run)
     return await client.result(run)
