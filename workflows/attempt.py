@@ -26,7 +26,7 @@ from .model.exit import Exit, ExitKind
 from .model.verdict import Verdict
 
 
-@workflow.defn(name="Attempt", failure_exception_types=[Exception])
+@workflow.defn(name="Attempt")
 class Attempt:
     """Runs the steps of one attempt in order; whatever they bring is returned as a candidate, never raised."""
 

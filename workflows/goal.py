@@ -42,7 +42,7 @@ from .run_steps import RunSteps
 STATUS = SearchAttributeKey.for_keyword("OrchStatus")
 
 
-@workflow.defn(name="Goal", failure_exception_types=[Exception])
+@workflow.defn(name="Goal")
 class Goal:
     """Lets agents compete for one goal until the frozen ladder passes and nobody vetoes."""
 

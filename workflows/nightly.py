@@ -13,7 +13,7 @@ from .model.reason import RunReason
 from .model.view import RunStatus, RunView
 
 
-@workflow.defn(name="Scheduled", failure_exception_types=[Exception])
+@workflow.defn(name="Scheduled")
 class Scheduled:
     """Starts one goal run under an id of its own and fails when that run did not succeed."""
 

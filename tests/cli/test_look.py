@@ -37,7 +37,7 @@ from orch.workflows.model.verdict import Excerpt, RungResult, Verdict
 
 RUN = "goal-mend-1a2b3c"
 KEY = AttemptKey(run=RUN, iteration=1, candidate=1, binding=1)
-CONTRACT = Contract(goal="mend\u2028it", rungs=(Rung(name="unit", run="false"),))
+CONTRACT = Contract(goal="mend it", rungs=(Rung(name="unit", run="false"),))
 OLD, NEW, TREE = "1" * 40, "2" * 40, "3" * 40
 RED = Exit(kind=ExitKind.FAILED, number=1)
 AT = "2026-01-02T03:04:05.000+00:00"

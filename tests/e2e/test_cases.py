@@ -1,0 +1,334 @@
+"""Faults that users of such tools have met, on real runs: prompts, output, limits, measuring, tampering, cancelling, payloads."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from orch import Client
+from orch.activities import processes
+from orch.activities.home import Home
+from orch.activities.jobs import find_jobs
+from orch.worker import engine
+from orch.worker.connection import connect
+from orch.worker.state import open_state
+from orch.workflows import effects
+from orch.workflows.model.event import BaselineMeasured, BaselineTaken, CandidateMeasured, Event, GateMeasured
+from orch.workflows.model.reason import CandidateReason, PromotionReason
+from orch.workflows.model.view import CandidateStatus, RunStatus, RunView
+
+pytestmark = [pytest.mark.engine]
+
+RunGoal = Callable[..., Awaitable[RunView]]
+Climb = Callable[[int], str]
+Fingerprint = Callable[[Path], dict[str, str]]
+
+PRIVATE = '"$(dirname "$ORCH_USAGE_FILE")"'
+SECRETS = {
+    "CLAUDECODE": "1",
+    "CLAUDE_CODE_ENTRYPOINT": "cli",
+    "GIT_DIR": "/nowhere",
+    "GIT_INDEX_FILE": "/nowhere/index",
+    "SOME_API_KEY": "hush",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",
+}
+
+
+@pytest.fixture
+def inner_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """A client of an engine that was started from inside an agent's session and a git hook, with two slots."""
+    for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    home = Home(tmp_path / "state")
+    open_state(home)
+    with monkeypatch.context() as patch:
+        for name, value in {**SECRETS, "ORCH_SLOTS": "2"}.items():
+            patch.setenv(name, value)
+        asyncio.run(engine.ensure_up(home))
+    yield Client(home)
+    asyncio.run(engine.down(home))
+
+
+async def test_worker_inside_an_agents_session_hides_it_and_keeps_to_its_slots(
+    inner_client: Client, project: Path
+) -> None:
+    """S18, S22, T03: agents and checks see neither session, hook nor secret; five candidates run two at a time."""
+    clean = " && ".join(f'test -z "${{{name}+set}}"' for name in SECRETS)
+    mark = f"date +%s.%N >> {PRIVATE}/times"
+    agent = f"cmd:{mark}; {clean} && git status > /dev/null && echo $ORCH_CANDIDATE > done; sleep 0.3; {mark}"
+    options = {"goal": "be clean", "repo": project, "agent": (agent,), "candidates": 5, "promote": "none"}
+
+    view = await inner_client.result(await inner_client.start_goal(verify=(f"test -e done && {clean}",), **options))
+
+    assert [c.status for c in view.iterations[0].candidates] == [CandidateStatus.PASSED] * 5
+    times = [p.read_text().split() for p in inner_client.home.run(view.id).glob("attempts/*/private/times")]
+    assert len(times) == 5
+    assert max(sum(a <= start < b for a, b in times) for start, _ in times) == 2
+
+
+async def test_prompt_arrives_byte_for_byte_and_is_never_run(
+    client: Client, run_goal: RunGoal, climb: Climb, project: Path
+) -> None:
+    """S01, S04: by file and on stdin alike, whatever characters the goal holds."""
+    goal = "-p '\"$(touch pwn)`touch pwn`; touch pwn\n\\n %s \u00e9 \u65e5\u672c \U0001f600 \x01\x1b[31m\r\n--help $HOME !!"
+    copy = f'cat > {PRIVATE}/stdin; cp "$ORCH_PROMPT_FILE" {PRIVATE}/file'
+
+    view = await run_goal(f"cmd:{copy}; test ! -e pwn && echo 3 > level", goal=goal, promote="none")
+
+    assert view.status is RunStatus.SUCCEEDED
+    assert view.goal == goal
+    private = client.home.run(view.id) / "attempts/i1-c1-b1/private"
+    assert (private / "stdin").read_bytes() == (private / "file").read_bytes()
+    assert goal.encode() in (private / "file").read_bytes()
+    assert not (project / "pwn").exists()
+
+
+async def test_odd_output_breaks_nothing_and_is_kept_whole(client: Client, run_goal: RunGoal) -> None:
+    """S05, S13, S24: a 3 MB line, broken UTF-8 and escape sequences, from agent and check."""
+    noise = (
+        "head -c 3000000 /dev/zero | tr '\\0' x; head -c 100000 /dev/urandom; "
+        "printf '\\n\\377\\360\\237 \\033[32mscore: 0.93\\033[0m \\033]0;title\\007\\n'"
+    )
+    agent = f"cmd:{noise}; {noise} >&2; echo $ORCH_ITERATION > level"
+
+    view = await run_goal(agent, verify=(f"{noise}; grep -q 2 level",), max_iterations=2)
+
+    assert view.status is RunStatus.SUCCEEDED
+    attempts = client.home.run(view.id) / "attempts"
+    assert (attempts / "i1-c1-b1/agent/1-stdout").stat().st_size > 3_100_000
+    prompt = (attempts / "i2-c1-b2/prompt.md").read_bytes()
+    assert b"score: 0.93" in prompt
+    assert b"\x1b" not in prompt
+    assert len(prompt) < 20_000
+
+
+async def test_only_tree_and_exit_status_speak_of_a_candidate(run_goal: RunGoal) -> None:
+    """S14, S23: ERROR on stderr is no failure, and a good tree wins though its agent exited 1; both facts are shown."""
+    view = await run_goal("cmd:echo ERROR cache miss >&2; echo 2 > level", "cmd:echo 3 > level; exit 1", promote="none")
+
+    harmless, good = view.iterations[0].candidates
+    assert (harmless.agent_exit, harmless.failure, harmless.rungs_passed) == ("ok", "", 2)
+    assert (good.agent_exit, good.status) == ("exit 1", CandidateStatus.PASSED)
+    assert view.iterations[0].winner == 2
+
+
+async def test_workspace_removed_by_its_agent_fails_that_candidate_alone(run_goal: RunGoal, climb: Climb) -> None:
+    """G09, I4: the failure has a kind and says what is gone; the others are measured."""
+    view = await run_goal('cmd:rm -rf "$PWD"', "cmd:rm -rf $PWD; ln -s / $PWD", climb(3), promote="none")
+
+    assert (view.status, view.iterations[0].winner) == (RunStatus.SUCCEEDED, 3)
+    for candidate in view.iterations[0].candidates[:2]:
+        assert candidate.rungs_passed != 3
+        assert candidate.reason is not None
+
+
+async def test_locks_signing_and_operations_of_the_user_neither_stop_a_run_nor_change(
+    client: Client, run_goal: RunGoal, climb: Climb, project: Path, fingerprint: Fingerprint, kit: ModuleType
+) -> None:
+    """G01, G28, G30, G48, X06: a busy repository is read; promotion says what is in the way and touches nothing."""
+    for name, value in (("commit.gpgsign", "true"), ("gpg.program", "/bin/false"), ("user.useConfigOnly", "true")):
+        kit.git(project, "config", name, value)
+    kit.write(
+        project / ".git",
+        {"config.lock": "", "index.lock": "", "hooks/post-checkout": f"#!/bin/sh\ntouch {project}/ran\n"},
+    )
+    (project / ".git/hooks/post-checkout").chmod(0o755)
+    (project / ".git/MERGE_HEAD").write_text(kit.git(project, "rev-parse", "HEAD") + "\n")
+    before = fingerprint(project)
+
+    view = await run_goal(climb(3), promote="branch:result")
+    refused = await client.promote(view.id)
+
+    assert view.status is RunStatus.SUCCEEDED
+    assert kit.git(project, "show", "result:level") == "3"
+    assert refused.refused is not None
+    assert refused.refused.code is PromotionReason.IN_PROGRESS
+    after = fingerprint(project)
+    assert {name for name in before | after if before.get(name) != after.get(name)} == {"for-each-ref"}
+
+
+async def test_what_could_not_be_measured_ranks_below_everything_measured(run_goal: RunGoal) -> None:
+    """M02: a check that runs out of time is no score, however far its candidate came before."""
+    hang = "cmd:echo 2 > level; touch hang"
+
+    view = await run_goal(
+        hang,
+        "cmd:echo 1 > level",
+        "cmd:true",
+        verify=("test $(cat level) -ge 1", "test $(cat level) -ge 2", "test ! -e hang || sleep 60; grep -q 3 level"),
+        rung_timeout=2.0,
+        max_iterations=1,
+    )
+
+    late, low, idle = view.iterations[0].candidates
+    assert (late.status, late.rungs_passed) == (CandidateStatus.UNEVALUABLE, 2)
+    assert late.reason is not None
+    assert late.reason.code is CandidateReason.UNEVALUABLE
+    assert view.iterations[0].winner == low.index
+    assert idle.status is CandidateStatus.RED
+
+
+TAMPERINGS = {
+    "edits the check": "echo exit 0 > tests/check.sh",
+    "replaces its fixtures": "rm -r tests; mkdir tests; echo exit 0 > tests/check.sh; echo x > tests/conftest.py",
+    "puts a link in its place": "mkdir fake; echo exit 0 > fake/check.sh; rm -r tests; ln -s fake tests",
+    "shadows its programs": "mkdir bin; for p in sh grep test; do echo 'exit 0' > bin/$p; cp bin/$p .; chmod +x bin/$p $p; done",
+    "hides it from git": "git update-index --assume-unchanged tests/check.sh; echo exit 0 > tests/check.sh; git commit -qam x",
+    "ignores it": "echo 'tests/' > .gitignore; git rm -rq --cached tests; echo exit 0 > tests/check.sh",
+    "edits it while it is measured": "echo 'echo exit 0 > tests/check.sh' > lib.sh",
+    "replaces it while it is measured": "echo 'rm -r tests; mkdir tests; echo exit 0 > tests/check.sh' > lib.sh",
+    "keeps its size and time": "echo 'printf \"exit 0 #######\\n\" > x; touch -r tests/check.sh x; mv x tests/check.sh' > lib.sh",
+}
+
+
+async def test_no_tampering_with_the_checks_wins(
+    client: Client, kit: ModuleType, tmp_path: Path, fingerprint: Fingerprint
+) -> None:
+    """M11: the frozen checks decide; what the code under test does to them while it is measured is no pass."""
+    files = {"lib.sh": "true\n", "level": "0\n", "tests/check.sh": "grep -q 3 level\n", "tests/data": "x\n"}
+    repo = kit.make_repo(tmp_path / "project", files)
+    before = fingerprint(repo)
+
+    view = await client.result(
+        await client.start_goal(
+            goal="raise",
+            repo=repo,
+            verify=("sh lib.sh", "sh tests/check.sh"),
+            protect=("tests/**",),
+            max_iterations=1,
+            agent=tuple(f"cmd:{line}" for line in TAMPERINGS.values()),
+        )
+    )
+
+    found = dict(zip(TAMPERINGS, view.iterations[0].candidates, strict=True))
+    assert {name: c.status.value for name, c in found.items()} == {
+        name: "unevaluable" if "lib.sh" in line else "red" for name, line in TAMPERINGS.items()
+    }
+    assert "tests/check.sh" in found["edits the check"].restored
+    assert view.status is RunStatus.FAILED
+    assert fingerprint(repo) == before
+
+
+async def test_every_verdict_says_what_was_measured_by_what_and_where(client: Client, run_goal: RunGoal) -> None:
+    """M13, G15: tree, contract and host stand beside each result, and the measured copy is that tree."""
+    same = 'test "$(git write-tree)" = "$(git rev-parse "HEAD^{tree}")" && git diff --quiet HEAD'
+
+    view = await run_goal(
+        "cmd:echo 1 > level",
+        "cmd:echo 3 > level",
+        verify=("grep -q 3 level", f"{same} && git rev-parse 'HEAD^{{tree}}'; false"),
+        max_iterations=1,
+    )
+
+    events = await _events(client, view.id)
+    (baseline,) = [e for e in events if isinstance(e, BaselineTaken)]
+    (first,) = [e.verdict for e in events if isinstance(e, BaselineMeasured)]
+    candidates = [e.candidate for e in events if isinstance(e, CandidateMeasured)]
+    verdicts = [(baseline.tree, first), *((c.tree, c.verdict) for c in candidates)]
+    for tree, verdict in verdicts:
+        assert verdict is not None
+        assert (verdict.tree, verdict.contract_digest) == (tree, baseline.contract_digest)
+        assert verdict.host
+        assert verdict.rungs[1].stdout.head.strip() == tree
+    assert not [e for e in events if isinstance(e, GateMeasured)]
+
+
+@pytest.mark.parametrize("phase", ["setup", "agent", "rung", "sign-off", "seal", "slot"])
+async def test_cancelled_run_says_so_and_leaves_nothing_running(
+    phase: str, client: Client, project: Path, fingerprint: Fingerprint, tmp_path: Path
+) -> None:
+    """T05, S06, I3: whatever it was doing, and whatever its processes had started."""
+    before = fingerprint(project)
+    hang = f"touch {tmp_path}/here; sleep 300 & sleep 300"
+    lines = {"setup": "true", "agent": "cmd:echo 3 > level", "rung": "grep -q 3 level", "sign-off": "cmd:true"}
+    hanging = {"setup": f"test $ORCH_CANDIDATE = 0 || {{ {hang}; }}", "rung": f"grep -q 3 level && {{ {hang}; }}"}
+    lines |= {phase: hanging.get(phase, f"cmd:{hang}")} if phase in lines else {}
+    if phase == "slot":
+        lines["agent"] = f"cmd:{hang}"
+    run = await client.start_goal(
+        goal="raise", repo=project, verify=(lines["rung"],), agent=(lines["agent"],), setup=lines["setup"],
+        candidates=20 if phase == "slot" else 1, sign_off=lines["sign-off"], seal=phase == "seal", sandbox=False,
+    )  # fmt: skip
+    async with asyncio.timeout(30):
+        while not (tmp_path / "here").exists() and (await client.view(run)).status is not RunStatus.WAITING:
+            await asyncio.sleep(0.05)
+
+    await client.cancel(run)
+    view = await client.result(run)
+
+    assert view.status is RunStatus.CANCELLED
+    async with asyncio.timeout(10):
+        while not (client.home.run(run) / "closed").exists():
+            await asyncio.sleep(0.05)
+    assert find_jobs(client.home.run(run)) == []
+    assert fingerprint(project) == before
+
+
+async def test_payloads_read_back_as_they_were_sent(client: Client, run_goal: RunGoal) -> None:
+    """T02: every input and result that crossed the engine in a real run has the fields of its model, of their types."""
+    view = await run_goal("cmd:echo 2 > level", "cmd:exit 3", sign_off="cmd:true", max_iterations=1)
+    temporal = await connect(client.home)
+    seen: set[str] = set()
+    for workflow in (view.id, f"{view.id}/i1-c1-b1", f"{view.id}/i1-c2-b2"):
+        scheduled: dict[int, str] = {}
+        async for event in temporal.get_workflow_handle(workflow).fetch_history_events():
+            if event.HasField("activity_task_scheduled_event_attributes"):
+                facts = event.activity_task_scheduled_event_attributes
+                scheduled[event.event_id] = facts.activity_type.name
+                seen.add(await _round_trip(facts.activity_type.name, "request", facts.input.payloads[0]))
+            if event.HasField("activity_task_completed_event_attributes"):
+                done = event.activity_task_completed_event_attributes
+                name = scheduled[done.scheduled_event_id]
+                seen.add(await _round_trip(name, "return", done.result.payloads[0]))
+
+    assert {
+        "PrepareRun",
+        "RunPrepared",
+        "RunAgent",
+        "AgentReport",
+        "Snapshot",
+        "Measure",
+        "Verdict",
+        "CloseRun",
+    } <= seen
+
+
+def test_workflows_load_in_the_sandbox_whatever_is_installed_or_set(tmp_path: Path) -> None:
+    """T03: with telemetry variables and warnings as errors, their modules read no environment and no clock."""
+    script = (
+        "from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions\n"
+        "from temporalio import workflow\n"
+        "from orch.worker.assembly import PASSED_THROUGH\nfrom orch.workflows.registry import WORKFLOWS\n"
+        "restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)\n"
+        "for each in WORKFLOWS:\n"
+        "    SandboxedWorkflowRunner(restrictions=restrictions).prepare_workflow(workflow._Definition.must_from_class(each))\n"
+    )
+    env = processes.scrubbed_environment({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "false"})
+    done = processes.run(processes.Command((sys.executable, "-W", "error", "-c", script), tmp_path, env), timeout_s=60)
+
+    assert done.exit.ok, done.stderr.decode()
+
+
+async def _round_trip(activity: str, which: str, payload: Payload) -> str:
+    """Decode a payload as the effect's own type and encode it again; the name of the type."""
+    hints: dict[str, Any] = getattr(effects, activity).__annotations__
+    kind = getattr(effects, hints[which], None)
+    if kind is None:
+        return "None"
+    (value,) = await pydantic_data_converter.decode([payload], [kind])
+    (again,) = await pydantic_data_converter.encode([value])
+    assert type(value) is kind
+    assert again.data == payload.data
+    return str(kind.__name__)
+
+
+async def _events(client: Client, run: str) -> list[Event]:
+    return [event async for event in client.events(run)]
