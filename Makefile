@@ -37,9 +37,9 @@ fix: $(READY) ## what ruff can mend by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## wall time and CPU as ratios to a bare shell script
+bench: $(READY) ## wall time and CPU as ratios to a bare shell script (BENCH=--quick for a first look)
 	scripts/system-packages git bubblewrap
-	$(BIN)/python bench/run.py
+	$(BIN)/python -m tests.bench.run $(BENCH)
 
 soak: $(READY) ## the long kill and churn runs
 	scripts/system-packages git bubblewrap

@@ -11,7 +11,7 @@ from .carry import carried_paths
 from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
 from .protection import protected_index, restore_entries
-from .recording import make_ordinary, nested_repositories, record_tree, untouched
+from .recording import make_ordinary, nested_repositories, record_tree, trust_times, untouched
 
 MAX_NAMES = 20
 """How many paths, and how many warnings, a snapshot spells out: it travels in every history."""
@@ -27,7 +27,9 @@ def candidate_tree(
     What set-up made (`made`) and the agent left as it was is no change of the agent's.
     """
     checkout = index.stat().st_mtime_ns if index.exists() else 0
-    if not checkout:
+    if checkout:
+        trust_times(git)
+    else:
         git.run("read-tree", commit)
     left_out = [os.fsencode(path) for path in carried_paths(git.cwd, carried)]
     warnings = _open_nested(git, left_out)

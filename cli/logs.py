@@ -35,35 +35,57 @@ def logs(run: str, *, candidate: int | None, iteration: int | None, prompt: bool
 
     async def find(client: Client) -> tuple[Path, list[Event], AttemptKey]:
         events = await all_events(client.link, run)
-        key = select(run, events, candidate=candidate, iteration=iteration)
-        return client.home.attempt(key), events, key
+        named = candidate is not None or iteration is not None
+        key = None if named else _before_any(run, events)
+        return client.home.run(run), events, key or select(run, events, candidate=candidate, iteration=iteration)
 
     with run_goes_on(run):
-        folder, events, key = ask(find)
-        say(f"iteration {key.iteration}, candidate {key.candidate}: {folder}")
+        run_folder, events, key = ask(find)
+        folder = run_folder / "attempts" / key.name
+        say(
+            f"iteration {key.iteration}, candidate {key.candidate}: {folder}"
+            if key.candidate
+            else f"baseline: {folder}"
+        )
         if prompt:
             _print("prompt", folder / "prompt.md")
-        streams = [(f"agent {name}", folder / "agent" / f"0-{name}") for name in ("stdout", "stderr")]
-        if follow and measured(events, key) is None:
-            _follow(run, dict(streams), key)
+        if follow and key.candidate and measured(events, key) is None:
+            _follow(run, folder, key)
         else:
-            for title, path in (*streams, *_rungs(events, key, folder)):
+            for path in _streams(folder):
+                _print(f"{path.parent.name} {path.name.partition('-')[2]}", path)
+            for title, path in _rungs(events, key, run_folder):
                 _print(title, path)
 
 
-def _rungs(events: list[Event], key: AttemptKey, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The output of the rungs that did not pass, and of a set-up that failed."""
+def _before_any(run: str, events: list[Event]) -> AttemptKey | None:
+    """The measurement of the unchanged tree, when the run ended before it started an attempt."""
+    from ..workflows.model.attempt import AttemptKey
+    from ..workflows.model.event import AttemptStarted, RunEnded
+
+    ended = any(isinstance(event, RunEnded) for event in events)
+    started = any(isinstance(event, AttemptStarted) for event in events)
+    return AttemptKey(run=run, iteration=0, candidate=0, binding=0) if ended and not started else None
+
+
+def _streams(folder: Path) -> list[Path]:
+    """What set-up and the agent printed, in the order in which they ran."""
+    jobs = (folder / "setup", folder / "agent", folder / "measure" / "setup")
+    return [path for job in jobs for name in ("stdout", "stderr") for path in sorted(job.glob(f"*-{name}"))]
+
+
+def _rungs(events: list[Event], key: AttemptKey, run_folder: Path) -> Iterator[tuple[str, Path]]:
+    """The output of the rungs that did not pass."""
+    from ..workflows.model.event import BaselineMeasured
     from .selection import measured
 
     candidate = measured(events, key)
-    run_folder = folder.parent.parent
-    if candidate is not None and candidate.verdict is not None:
-        for rung in candidate.verdict.failing:
-            for name, excerpt in (("stdout", rung.stdout), ("stderr", rung.stderr)):
-                if excerpt.path:
-                    yield f"rung {rung.name} ({rung.exit}) {name}", run_folder / excerpt.path
-    elif candidate is not None and candidate.output.path:
-        yield f"{candidate.failure_detail or candidate.failure}", run_folder / candidate.output.path
+    verdicts = [event.verdict for event in events if isinstance(event, BaselineMeasured)]
+    verdict = (candidate.verdict if candidate else None) if key.candidate else next(iter(verdicts), None)
+    for rung in verdict.failing if verdict else ():
+        for name, excerpt in (("stdout", rung.stdout), ("stderr", rung.stderr)):
+            if excerpt.path:
+                yield f"rung {rung.name} ({rung.exit}) {name}", run_folder / excerpt.path
 
 
 def _print(title: str, path: Path) -> None:
@@ -80,16 +102,16 @@ def _write(chunk: bytes) -> None:
     click.echo(chunk, nl=False)
 
 
-def _follow(run: str, streams: dict[str, Path], key: AttemptKey) -> None:
+def _follow(run: str, folder: Path, key: AttemptKey) -> None:
     """Print what is appended until the attempt has been measured."""
     from .runs import all_events
     from .selection import measured
 
-    read = dict.fromkeys(streams, 0)
+    read: dict[Path, int] = {}
     while True:
         over = measured(ask(lambda client: all_events(client.link, run)), key) is not None
-        for title, path in streams.items():
-            read[title] += _copy(path, read[title])
+        for path in _streams(folder):
+            read[path] = read.get(path, 0) + _copy(path, read.get(path, 0))
         if over:
             return
         time.sleep(_POLL_S)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from .model.reason import Reason
 from .model.view import CandidateView, IterationView, RunView
 
 MAX_CHARS = 12_000
 """Temporal takes details up to about 20,000 bytes; older iterations fall off first."""
 
-HEADER = "| candidate | agent | status | rungs | changed | cost | reason |\n|---|---|---|---|---|---|---|\n"
+COLUMNS = ("candidate", "agent", "status", "rungs", "changed", "cost", "reason")
+
+GAP = "\u00a0\u00a0"
+"""The Web UI sets table cells without any space between them."""
+
+_PATH = re.compile(r"(?<![^\s:='\"])(?:~|\.{1,2})?/(?:[^\s/'\";|&]+/)*([^\s/'\";|&]+)")
+"""A path at the start of a word: its folders, and its last part."""
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
 def details(view: RunView) -> str:
@@ -32,9 +43,16 @@ def details(view: RunView) -> str:
 
 def reason_text(reason: Reason) -> str:  # type: ignore[type-arg]  # any code: only its text is used
     """A reason in a few words: its code, with the facts behind it."""
-    facts = ", ".join(f"{name} {_datum(value)}" for name, value in reason.data.items() if value not in {None, ""})
+    facts = ", ".join(
+        f"{name.replace('_', ' ')} {_datum(value)}" for name, value in reason.data.items() if value not in {None, ""}
+    )
     words = reason.code.value.replace("_", " ")
     return f"{words} ({_cell(facts, 300)})" if facts else words
+
+
+def agent_label(spec: str, limit: int = 40) -> str:
+    """An agent's spec as a table shows it: one line, paths cut to their last part, at most `limit` characters."""
+    return _short(_PATH.sub(r"\1", spec), limit)
 
 
 def _iteration(iteration: IterationView) -> str:
@@ -42,26 +60,30 @@ def _iteration(iteration: IterationView) -> str:
     if iteration.winner is not None:
         who = f"candidate {iteration.winner}" if iteration.winner else "the head stays"
         title += f": {who}, decided by {iteration.decided_by.replace('_', ' ')}"
-    after = "".join(
-        f"\n\n{name}: {text}" for name, text in (("gate", iteration.gate), ("review", iteration.review)) if text
-    )
-    return f"{title}\n\n{HEADER}{''.join(_row(c, iteration.winner) for c in iteration.candidates)}{_cell(after, 500) if after else ''}"
+    table = [_line(COLUMNS), "|---" * len(COLUMNS) + "|", *(_row(c, iteration.winner) for c in iteration.candidates)]
+    keys = [
+        f"{key}: {_cell(text, 500)}" for key, text in (("gate", iteration.gate), ("review", iteration.review)) if text
+    ]
+    return "\n\n".join([title, "\n".join(table), *keys])
 
 
 def _row(candidate: CandidateView, winner: int | None) -> str:
     star = "★ " if candidate.index == winner else ""
-    passed = "–" if candidate.rungs_passed is None else f"{candidate.rungs_passed}/{candidate.rungs_total}"
-    changed = {None: "–", True: "yes", False: "no"}[candidate.changed]
-    cells = (
-        f"{star}{candidate.index}",
-        f"`{_cell(candidate.agent, 60)}`",
-        candidate.status.value,
-        passed,
-        changed,
-        _cost(candidate),
-        _cell(reason_text(candidate.reason) if candidate.reason else candidate.failure, 200),
-    )
-    return f"| {' | '.join(cells)} |\n"
+    passed = "-" if candidate.rungs_passed is None else f"`{candidate.rungs_passed}/{candidate.rungs_total}`"
+    changed = {None: "-", True: "yes", False: "no"}[candidate.changed]
+    cells = (candidate.status.value, passed, changed, _cost(candidate), _cell(_why(candidate), 200))
+    return _line((f"{star}{candidate.index}", _code(agent_label(candidate.agent), 60), *cells))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(f'{cell}{GAP}' for cell in cells)} |"
+
+
+def _why(candidate: CandidateView) -> str:
+    why = reason_text(candidate.reason) if candidate.reason else candidate.failure
+    count = len(candidate.restored)
+    restored = f"{count} protected path{'' if count == 1 else 's'} restored" if count else ""
+    return "; ".join(part for part in (why, restored) if part)
 
 
 def _cost(candidate: CandidateView) -> str:
@@ -76,5 +98,15 @@ def _datum(value: object) -> str:
 
 
 def _cell(text: str, limit: int) -> str:
-    flat = " ".join(text.split()).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")
+    """Foreign text as itself: on one line, and nothing in it is Markdown."""
+    return _MARKUP.sub(r"\\\1", _short(text, limit))
+
+
+def _code(text: str, limit: int) -> str:
+    """A code span for a table's cell, where only a bar may be escaped."""
+    return "`" + _short(text, limit).replace("`", "'").replace("|", "\\|") + "`"
+
+
+def _short(text: str, limit: int) -> str:
+    flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -12,7 +12,8 @@ from .histories import Trace, typical
 from .scene import Case
 
 HEADER = (
-    "files", "agent", "N", "bare s", "orch s", "wall ratio", "CPU ratio", "added ms/cand", "events own+parent", "kB own+parent",
+    "files", "agent", "N", "bare s", "orch s", "wall ratio", "CPU ratio", "added ms per candidate",
+    "events own + parent's", "kB own + parent's",
 )  # fmt: skip
 
 
@@ -87,7 +88,11 @@ def where(row: Row) -> str:
     bare, orch = row.pairs[-1]
     cpu = [(name, f"{seconds * 1000:.0f}") for name, seconds in orch.cpu.items()]
     cpu.append(("(the bare script)", f"{bare.cpu_s * 1000:.0f}"))
-    tables = [("phase", "ms"), *phases], [head, *steps], [("CPU used by", "ms"), *cpu]
+    tables: list[list[tuple[str, ...]]] = [
+        [("phase", "ms"), *phases],
+        [head, *steps],
+        [("CPU used by", "ms"), *cpu],
+    ]
     return "\n\n".join([title, *map(aligned, tables)])
 
 

@@ -59,4 +59,4 @@ def reset(repo: Path) -> None:
 def git(folder: Path, *args: str) -> None:
     """Run git in a folder; raise when it fails."""
     scrubbed = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(["git", *args], cwd=folder, env=scrubbed, check=True, capture_output=True)
+    subprocess.run(["git", "-c", "gc.auto=0", *args], cwd=folder, env=scrubbed, check=True, capture_output=True)

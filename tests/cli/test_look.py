@@ -89,8 +89,8 @@ def ended(state: Path) -> Home:
     append_events(home, RUN, ledger())
     folder = home.attempt(KEY)
     for name, text in (
-        ("agent/0-stdout", "said\n"),
-        ("agent/0-stderr", "grumbled\n"),
+        ("agent/1-stdout", "said\n"),
+        ("agent/1-stderr", "grumbled\n"),
         ("measure/0-stdout", "1 failed\n"),
     ):
         path = folder / name
@@ -157,6 +157,16 @@ def test_logs_print_the_agents_streams_and_the_failing_rungs(orch: Any, ended: H
 
     assert done.stdout == "said\ngrumbled\n1 failed\n"
     assert "--- rung unit (exit 1) stdout" in done.stderr
+
+
+def test_logs_of_a_run_without_attempts_are_those_of_its_baseline(orch: Any, ended: Home) -> None:
+    run = "goal-no-attempt"
+    append_events(ended, run, [ledger()[0], ledger()[-1].model_copy(update={"seq": 2})])
+    setup = ended.run(run) / "attempts" / "i0-c0-b0" / "measure" / "setup"
+    setup.mkdir(parents=True)
+    (setup / "1-stderr").write_text("no such package\n")
+
+    assert orch("logs", run).stdout == "no such package\n"
 
 
 @pytest.mark.parametrize(

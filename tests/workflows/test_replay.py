@@ -37,7 +37,8 @@ RESULTS: dict[str, type[Any]] = {"Goal": RunView, "Attempt": Candidate, "Schedul
 NOT_RECORDED = {RunReason.SEAL_WAITING, RunReason.HOST_LOST, RunReason.INTERNAL}
 """A reason to wait; a host that is away for a week; bugs."""
 
-BOUNDARIES = {EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED}
+CAPTURED = EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
+"""The last event of a history that was captured while a worker had a task of it."""
 
 
 class Witness(Interceptor):
@@ -85,13 +86,13 @@ async def test_history_of_a_run_that_still_goes_on_replays(
     replayer: MakeReplayer, load_history: LoadHistory, name: str
 ) -> None:
     events = load_history(name).events
-    ends = [n for n, event in enumerate(events, 1) if event.event_type in BOUNDARIES]
+    ends = [n for n, event in enumerate(events, 1) if event.event_type == CAPTURED]
     replay = replayer(WORKFLOWS)
 
     for end in ends:
         await replay.replay_workflow(WorkflowHistory(f"{name} to event {end}", events[:end]))
 
-    assert len(ends) > 10
+    assert len(ends) > 5
 
 
 async def test_attempt_with_two_steps_swapped_does_not_replay(
