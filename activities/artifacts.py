@@ -42,10 +42,10 @@ def append_events(home: Home, run: str, events: Iterable[Event]) -> None:
 
 
 def read_events(path: Path) -> tuple[Event, ...]:
-    """Read a ledger file; a missing one has no events."""
+    """Read a ledger file; a missing one has no events. Lines end at a newline alone: JSON may hold U+2028."""
     if not path.exists():
         return ()
-    return tuple(EVENT.validate_json(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return tuple(EVENT.validate_json(line) for line in path.read_text(encoding="utf-8").split("\n") if line)
 
 
 def mark_closed(home: Home, run: str) -> None:

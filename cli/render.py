@@ -9,7 +9,7 @@ from .durations import show_duration
 from .reasons import DECIDED_BY, next_step, sentence
 from .talk import clean, one_line, plural
 
-HEADINGS = ("", "candidate", "agent", "rungs", "paths", "cost", "time", "reason")
+HEADINGS = ("rank", "candidate", "agent", "rungs", "paths", "cost", "time", "reason")
 """The columns of the table that answers who won and why."""
 
 
@@ -25,7 +25,8 @@ def run_lines(view: RunView, *, link: str = "", width: int = 0) -> list[str]:
 
 def iteration_lines(iteration: IterationView, width: int = 0) -> list[str]:
     """One iteration: its candidates, the winner starred, and which key decided."""
-    rows = [HEADINGS, *(_row(candidate, iteration.winner) for candidate in iteration.candidates)]
+    ranked = sorted(iteration.candidates, key=lambda candidate: (candidate.rank or 0, candidate.index))
+    rows = [HEADINGS, *(_row(candidate, iteration.winner) for candidate in ranked)]
     return [f"iteration {iteration.ordinal}: {_decision(iteration)}", *(cut(line, width) for line in columns(rows))]
 
 
@@ -101,7 +102,7 @@ def _decision(iteration: IterationView) -> str:
 def _row(candidate: CandidateView, winner: int | None) -> tuple[str, ...]:
     passed = "-" if candidate.rungs_passed is None else f"{candidate.rungs_passed}/{candidate.rungs_total}"
     return (
-        "★" if winner == candidate.index else " ",
+        f"{'★' if winner == candidate.index else ' '} {candidate.rank or ''}".rstrip(),
         str(candidate.index),
         agent_name(candidate.agent),
         passed,

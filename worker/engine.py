@@ -12,7 +12,7 @@ from ..activities.home import Home
 from ..workflows.errors import RefusedError, UnreachableError
 from . import locks, server, serving
 from .connection import connect, is_local
-from .records import NAMESPACE, VERSION, read_server, read_worker
+from .records import NAMESPACE, read_server, read_worker, version
 from .state import open_state, writable
 
 State = Literal["running", "stopped"]
@@ -69,7 +69,7 @@ async def ensure_up(home: Home, *, port: int | None = None, say: Callable[[str],
 async def _all_well(home: Home, port: int | None) -> bool:
     """The common case, checked without a lock: both run, answer and are of this version."""
     recorded, worker = read_server(home), read_worker(home)
-    if recorded is None or worker is None or not worker.alive or worker.version != VERSION:
+    if recorded is None or worker is None or not worker.alive or worker.version != version():
         return False
     try:
         client = await connect(home, environ={})

@@ -19,7 +19,7 @@ from . import background, locks, search_attributes
 from .assembly import make_workers
 from .connection import connect, is_local
 from .reaping import reap
-from .records import VERSION, read_worker, record_this_worker
+from .records import read_worker, record_this_worker, version
 from .settings import Settings, load_settings
 from .state import host_id, open_state
 from .telemetry import log_to_stderr, worker_runtime
@@ -52,7 +52,7 @@ async def _run(home: Home | None) -> NoReturn:
         log.error("worker_refused", error=error.message, hint=error.hint)  # noqa: TRY400
         status = 2 if isinstance(error, RefusedError) else 3 if isinstance(error, UnreachableError) else 70
     except BaseException as error:
-        log.exception("worker_failed", error=repr(error), version=VERSION)
+        log.exception("worker_failed", error=repr(error), version=version())
         status = 70
     _leave(status)
 
@@ -84,7 +84,7 @@ async def serve(settings: Settings) -> None:
     for item in await reap(client, home):
         log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes)
     workers = make_workers(client, settings)
-    log.info("worker_started", identity=identity, version=VERSION, slots=settings.slots)
+    log.info("worker_started", identity=identity, version=version(), slots=settings.slots)
     await _serve_until(stop, workers, home)
     log.info("worker_stopped", identity=identity)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 from datetime import UTC, datetime
 from importlib import metadata
@@ -15,11 +17,23 @@ from ..activities.home import Home
 from ..workflows.model.base import Value
 from .state import write_aside
 
-VERSION = metadata.version("orch")
-"""A worker of another version is replaced."""
+PACKAGE = Path(__file__).resolve().parents[1]
+FOLDERS = ("workflows", "activities", "worker", "cli")
 
 NAMESPACE = "default"
 """The local engine's namespace."""
+
+
+@functools.cache
+def version() -> str:
+    """The version with a digest of the code, as a local version (PEP 440): a worker of another one is replaced.
+
+    The digest makes an update count that did not change the number, as in a checkout.
+    """
+    code = hashlib.sha256()
+    for path in sorted(path for folder in FOLDERS for path in (PACKAGE / folder).rglob("*.py")):
+        code.update(path.read_bytes())
+    return f"{metadata.version('orch')}+{code.hexdigest()[:8]}"
 
 
 class ProcessRecord(Value):
@@ -84,7 +98,7 @@ def record_this_worker(home: Home, *, identity: str) -> None:
     """Record the calling process as the worker of its state directory."""
     pid = os.getpid()
     ticks = processes.start_ticks(pid) or 0
-    record = WorkerRecord(pid=pid, ticks=ticks, version=VERSION, started_at=now(), identity=identity)
+    record = WorkerRecord(pid=pid, ticks=ticks, version=version(), started_at=now(), identity=identity)
     write_aside(home.engine / "worker.json", record.model_dump_json(indent=2) + "\n")
 
 

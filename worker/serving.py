@@ -23,7 +23,7 @@ from ..workflows.errors import UnreachableError
 from ..workflows.host import ORCH_QUEUE, host_queue
 from . import background
 from .connection import CONNECT_S, connect
-from .records import VERSION, ProcessRecord, WorkerRecord, read_worker
+from .records import ProcessRecord, WorkerRecord, read_worker, version
 from .state import host_id
 
 START_S = 30.0
@@ -43,13 +43,13 @@ async def ensure(home: Home, *, say: Callable[[str], None]) -> WorkerRecord:
     """The polling worker, started or replaced when needed; the caller holds the starters' lock."""
     recorded = read_worker(home)
     if recorded is not None and recorded.alive:
-        if recorded.version == VERSION and (polling := await _polling(home, recorded, within_s=REVIVE_S)):
+        if recorded.version == version() and (polling := await _polling(home, recorded, within_s=REVIVE_S)):
             return polling
         say(f"replacing the worker of orch {recorded.version}: running agents go on")
     await end(home)
     say("starting the worker")
     pid = _spawn(home)
-    started = ProcessRecord(pid=pid, ticks=processes.start_ticks(pid) or 0, version=VERSION)
+    started = ProcessRecord(pid=pid, ticks=processes.start_ticks(pid) or 0, version=version())
     if polling := await _polling(home, started, within_s=START_S):
         return polling
     await end(home)

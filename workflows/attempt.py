@@ -24,6 +24,7 @@ from .model.attempt import (
 from .model.candidate import Candidate, Failure
 from .model.exit import Exit, ExitKind
 from .model.verdict import Verdict
+from .stopping import raise_if_cancelled
 
 
 @workflow.defn(name="Attempt")
@@ -46,7 +47,7 @@ class Attempt:
         return self._candidate
 
     async def _steps(self, request: AttemptRequest) -> None:
-        self._show("waiting for a slot")
+        self._begin("waiting for a slot")
         slot = await workflow.execute_activity(
             effects.claim_slot,
             SlotRequest(attempt=request.attempt, deadline=request.deadline),
@@ -61,7 +62,7 @@ class Attempt:
                 await self._measure(request, await self._snapshot(request))
 
     async def _open(self, request: AttemptRequest) -> bool:
-        self._show("opening the workspace")
+        self._begin("opening the workspace")
         workspace = await workflow.execute_activity(
             effects.open_workspace,
             OpenWorkspace(
@@ -80,7 +81,7 @@ class Attempt:
         return False
 
     async def _agent(self, request: AttemptRequest) -> AgentReport:
-        self._show("the agent works")
+        self._begin("the agent works")
         limit = workflow.now().timestamp() + request.limit_s
         report = await workflow.execute_activity(
             effects.run_agent,
@@ -104,7 +105,7 @@ class Attempt:
         return report
 
     async def _snapshot(self, request: AttemptRequest) -> Snapshot:
-        self._show("recording the tree")
+        self._begin("recording the tree")
         snapshot = await workflow.execute_activity(
             effects.take_snapshot,
             TakeSnapshot(
@@ -116,7 +117,7 @@ class Attempt:
         return snapshot
 
     async def _measure(self, request: AttemptRequest, snapshot: Snapshot) -> Verdict:
-        self._show("measuring")
+        self._begin("measuring")
         verdict = await workflow.execute_activity(
             effects.measure,
             Measure(
@@ -152,6 +153,10 @@ class Attempt:
     def _options(self, config: ActivityConfig, step: str) -> ActivityConfig:
         summary = f"candidate {self._request.attempt.candidate}: {step}"
         return effects.options(config, queue=host_queue(self._request.host), summary=summary)
+
+    def _begin(self, step: str) -> None:
+        raise_if_cancelled()
+        self._show(step)
 
     def _show(self, step: str) -> None:
         workflow.set_current_details(f"candidate {self._request.attempt.candidate}, `{self._request.agent}`: {step}")

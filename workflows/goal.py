@@ -38,6 +38,7 @@ from .rules import baseline, budget
 from .rules.progress import decide
 from .rules.stuck import stuck
 from .run_steps import RunSteps
+from .stopping import raise_if_cancelled
 
 STATUS = SearchAttributeKey.for_keyword("OrchStatus")
 
@@ -154,6 +155,7 @@ class Goal:
     async def _seal(self, request: GoalRequest) -> Ending | None:
         if not request.seal:
             return None
+        raise_if_cancelled()
         self._ledger.record(SealRequested, contract_digest=self._state.known_contract.digest)
         workflow.upsert_search_attributes([STATUS.value_set(RunStatus.WAITING)])
         try:
@@ -171,6 +173,7 @@ class Goal:
         return None
 
     async def _iterate(self, request: GoalRequest) -> Ending | None:
+        raise_if_cancelled()
         state = self._state
         if self._late():
             return failed(RunReason.DEADLINE)

@@ -27,6 +27,7 @@ class Scheduled:
             id=run,
             static_summary=request.contract.goal.splitlines()[0][:200],
             search_attributes=_attributes(request),
+            memo={"goal": request.contract.goal, "promote": str(request.promote)},
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         )

@@ -13,6 +13,7 @@ from .model.goal import CloseRun, GoalRequest, MoveHead, PrepareRun, RunPrepared
 from .model.promotion import Promote, Promotion
 from .model.review import Review, ReviewHead
 from .model.verdict import Verdict
+from .stopping import raise_if_cancelled
 
 
 class RunSteps:
@@ -41,6 +42,7 @@ class RunSteps:
 
     async def measure(self, *, gate: bool) -> Verdict:
         """Measure the head's tree: every rung for a ranking, up to the first red for a gate."""
+        raise_if_cancelled()
         state = self._state
         measure = Measure(
             attempt=self._key(),
@@ -56,6 +58,7 @@ class RunSteps:
 
     async def review(self, gate: Verdict) -> Review:
         """Ask the reviewer about the head's tree."""
+        raise_if_cancelled()
         state = self._state
         limit = workflow.now().timestamp() + state.caps.attempt_s
         review = ReviewHead(
@@ -84,6 +87,7 @@ class RunSteps:
 
     async def promote(self) -> Promotion:
         """Bring the head to where the run was asked to."""
+        raise_if_cancelled()
         request, state = self._request, self._state
         promote = Promote(
             run=request.run,

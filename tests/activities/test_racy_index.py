@@ -50,13 +50,3 @@ def test_an_edit_of_the_same_size_with_its_time_put_back_is_recorded(checkout: G
     path.write_text("two\n")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert recorded(checkout, "a.txt") == b"two\n"
-
-
-def test_a_file_system_without_nanoseconds_is_not_trusted(checkout: Git) -> None:
-    whole = int(time.time()) * 10**9
-    os.utime(checkout.cwd / "a.txt", ns=(whole, whole))
-    checkout.run("update-index", "--refresh")
-    os.utime(index_of(checkout), ns=(whole, whole))
-    kept = index_of(checkout).stat().st_mtime
-    trust_times(checkout)
-    assert index_of(checkout).stat().st_mtime in {kept, pytest.approx(time.time() + 2, abs=1)}

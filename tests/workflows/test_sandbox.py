@@ -26,7 +26,7 @@ TRACING = {
 
 
 @pytest.mark.parametrize("cls", WORKFLOWS, ids=lambda cls: cls.__name__)
-def test_workflow_loads_in_the_sandbox_without_a_warning(
+async def test_workflow_loads_in_the_sandbox_without_a_warning(
     cls: type, runner: SandboxedWorkflowRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in TRACING.items():
@@ -43,7 +43,7 @@ def test_workflow_loads_in_the_sandbox_without_a_warning(
         ("time.time", "import time; time.time()"),
         ("random.random", "import random; random.random()"),
         ("os.getcwd", "import os; os.getcwd()"),
-        ("open", "open('/etc/hostname')"),
+        ("__builtins__.open", "open('/etc/hostname')"),
     ],
 )
 async def test_effect_planted_in_a_rule_is_refused(
@@ -58,5 +58,5 @@ async def test_effect_planted_in_a_rule_is_refused(
     old, new = "from .rules import baseline, budget", "import planted_rule as baseline\nfrom .rules import budget"
     planted = rewrite("goal.py", "planted_goal", (old, new))
 
-    with pytest.raises(Exception, match=effect):
+    with pytest.raises(Exception, match=f"Cannot access {effect}"):
         await replayer([planted.Goal]).replay_workflow(load_history("Goal/rung_cannot_run"))

@@ -47,9 +47,10 @@ class RungView(Value):
 
 
 class CandidateView(Value):
-    """One line of the table that answers who won and why."""
+    """One line of the table that answers who won and why; `rank` counts the iteration's candidates, from 1."""
 
     index: int
+    rank: int | None = None
     agent: str
     status: CandidateStatus
     rungs_passed: int | None = None

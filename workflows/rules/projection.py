@@ -160,7 +160,10 @@ def _iteration(events: Sequence[Event], start: IterationStarted, run: _Run) -> I
         baseline=start.commit,
         winner=ranking.winner if ranking else None,
         decided_by=ranking.decided_by if ranking else "",
-        candidates=tuple(_candidate(index, latest.get(index), ranking, run) for index in indices),
+        candidates=tuple(
+            _candidate(index, latest.get(index), ranking, run).model_copy(update={"rank": _rank(ranking, index)})
+            for index in indices
+        ),
         gate=_gate(gate.verdict) if gate else "",
         review=_review(reviewed.review) if reviewed else "",
     )
@@ -200,6 +203,11 @@ def _candidate(index: int, latest: Event | None, ranking: Ranking | None, run: _
 
 def _agent(index: int, run: _Run) -> str:
     return run.agents[(index - 1) % len(run.agents)] if run.agents else ""
+
+
+def _rank(ranking: Ranking | None, index: int) -> int | None:
+    order = [standing.index for standing in ranking.order if standing.index] if ranking else []
+    return order.index(index) + 1 if index in order else None
 
 
 def _ranked(ranking: Ranking | None, index: int) -> Reason[CandidateReason] | None:
