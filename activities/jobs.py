@@ -127,18 +127,12 @@ def _start(folder: Path, job: Job) -> int | None:
             if lock is None or (folder / supervisor.IDENTITY).exists():
                 return None
             supervisor.write_whole(str(folder / supervisor.JOB), _recorded(job))
-            argv = (sys.executable, "-I", "-S", _program(), str(folder), str(lock))
+            argv = (sys.executable, "-I", "-S", supervisor.__file__, str(folder), str(lock))
             env = processes.scrubbed_environment({supervisor.MARK: str(folder)})
             command = processes.Command(argv, folder, env)
             return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock,))
     except OSError as error:
         raise HostFaultError(f"the supervisor of {folder} cannot be started: {error}", hint=HINT) from error
-
-
-def _program() -> str:
-    """The supervisor's file: compiled where there is such a one, as Python compiles a script anew at each start."""
-    compiled = supervisor.__cached__
-    return compiled if compiled and os.path.exists(compiled) else supervisor.__file__  # noqa: PTH110
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """The runs that `record_histories.py` records: every way in which a workflow can end by itself or by its operator."""
 
+# ruff: noqa: ASYNC110, INP001 - another process is waited for; beside its script
+
 from __future__ import annotations
 
 import asyncio
@@ -85,6 +87,10 @@ async def _cancel(client: Client, run: str, _project: Path) -> None:
     await client.cancel(run)
 
 
+async def _cancel_at_once(client: Client, run: str, _project: Path) -> None:
+    await client.cancel(run)
+
+
 async def _cancel_waiting(client: Client, run: str, _project: Path) -> None:
     await _until(client, run, RunStatus.WAITING)
     await client.cancel(run)
@@ -142,7 +148,7 @@ CASES = (
         "iteration_cap_setup_fails_later",
         (THREE,),
         _R.ITERATION_CAP,
-        {"verify": TOP, "setup": "mkdir /tmp/orch-histories/once", "max_iterations": 1},  # noqa: S108
+        {"verify": TOP, "setup": "mkdir /tmp/orch-histories/once", "max_iterations": 1},
     ),
     Case("budget_tokens", (_spend('{"tokens_in": 600}'),), _R.BUDGET_TOKENS, {"verify": TOP, "budget_tokens": 1000}),
     Case("budget_usd", (_spend('{"usd": 6}'),), _R.BUDGET_USD, {"verify": TOP, "budget_usd": 10}),
@@ -167,6 +173,7 @@ CASES = (
         steer=_edit_meanwhile,
     ),
     Case("cancelled", (SLOW, ONE), _R.CANCELLED, {"verify": TOP}, steer=_cancel),
+    Case("cancelled_between_steps", (THREE,), _R.CANCELLED, {"verify": TOP}, steer=_cancel_at_once),
     Case("cancelled_waiting", (THREE,), _R.CANCELLED, {"verify": TOP, "seal": True}, steer=_cancel_waiting),
     Case("succeeded", (THREE,), options={"verify": TOP}, workflow="Scheduled"),
     Case("already_green", (THREE,), options={"verify": ("true",)}, workflow="Scheduled"),

@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from git import Actor, Repo
+from history_cases import CASES, Case  # beside this script
 from temporalio.client import Client as Temporal
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from history_cases import CASES, Case  # type: ignore[import-not-found]  # beside this script
 
 from orch import Client
 from orch.activities.home import Home
@@ -108,7 +106,9 @@ async def record(client: Client, case: Case, kept: set[str]) -> None:
 def _request(client: Client, case: Case, project: Path) -> GoalRequest:
     given = {"goal": "raise the level", "repo": project, "agent": case.agents, "candidates": len(case.agents)}
     options = GoalOptions.model_validate({**given, "sandbox": False, "id": case.run, **case.options})
-    return resolve_goal(options, state=client.home.root).request.model_copy(update={"host": host_id(client.home)})
+    return resolve_goal(options, state=client.home.root).request.model_copy(
+        update={"host": host_id(client.home), "path": os.defpath}
+    )
 
 
 def _way(candidate: Candidate) -> str:
@@ -149,6 +149,8 @@ async def _record_all(home: Home, cases: list[Case]) -> None:
 def main() -> None:
     """Record the named cases, or all."""
     wanted = set(sys.argv[1:])
+    if unknown := wanted - {case.name for case in CASES}:
+        raise SystemExit(f"no case {', '.join(sorted(unknown))} in history_cases.py")
     cases = [case for case in CASES if not wanted or case.name in wanted]
     if not wanted:
         shutil.rmtree(TARGET, ignore_errors=True)

@@ -31,7 +31,7 @@ def rung_result(place: Place, number: int, step: StepResult) -> RungResult:
         name=step.name,
         exit=step.exit,
         wall_s=round(step.wall_s, 3),
-        progress=_progress(_progress_file(place, number)),
+        progress=read_progress(_progress_file(place, number)),
         **words,
     )
 
@@ -54,7 +54,7 @@ def _progress_file(place: Place, number: int) -> Path:
     return place.folder / "tmp" / f"progress-{number}.json"
 
 
-def _progress(path: Path) -> tuple[int, int] | None:
+def read_progress(path: Path) -> tuple[int, int] | None:
     """Read `{"passed": P, "total": T}`; anything else is no progress report."""
     try:
         with path.open("rb") as file:

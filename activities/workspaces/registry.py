@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import Provider
-from .worktree import WorktreeProvider
+from .clone import CloneProvider
 
-WORKSPACES: Provider = WorktreeProvider()
-"""Linked worktrees of the store: they work on every host."""
+WORKSPACES: Provider = CloneProvider()
+"""Clones that borrow the store's objects: they work on every host, and git inside one reaches nothing outside."""

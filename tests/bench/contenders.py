@@ -91,6 +91,8 @@ class Orch:
         after = self._engine_cpu()
         reset(case.repo)
         cpu = {**sample.cpu, **{name: after[name] - before[name] for name in after}}
+        if min(cpu.values()) < 0:
+            raise SystemExit("the worker was replaced meanwhile: leave orch's code alone while it is measured")
         return replace(sample, cpu=cpu, run=json.loads(stdout)["id"])
 
     def _engine_cpu(self) -> dict[str, float]:

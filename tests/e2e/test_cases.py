@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from temporalio.api.common.v1 import Payload
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from orch import Client
-from orch.activities import processes
 from orch.activities.home import Home
-from orch.activities.jobs import find_jobs
 from orch.worker import engine
-from orch.worker.connection import connect
 from orch.worker.state import open_state
-from orch.workflows import effects
 from orch.workflows.model.event import BaselineMeasured, BaselineTaken, CandidateMeasured, Event, GateMeasured
 from orch.workflows.model.reason import CandidateReason, PromotionReason
 from orch.workflows.model.view import CandidateStatus, RunStatus, RunView
@@ -44,7 +37,7 @@ SECRETS = {
 
 @pytest.fixture
 def inner_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """A client of an engine that was started from inside an agent's session and a git hook, with two slots."""
+    """A client of an engine with two slots that was started from inside an agent's session and a git hook."""
     for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     home = Home(tmp_path / "state")
@@ -64,7 +57,13 @@ async def test_worker_inside_an_agents_session_hides_it_and_keeps_to_its_slots(
     clean = " && ".join(f'test -z "${{{name}+set}}"' for name in SECRETS)
     mark = f"date +%s.%N >> {PRIVATE}/times"
     agent = f"cmd:{mark}; {clean} && git status > /dev/null && echo $ORCH_CANDIDATE > done; sleep 0.3; {mark}"
-    options = {"goal": "be clean", "repo": project, "agent": (agent,), "candidates": 5, "promote": "none"}
+    options: dict[str, Any] = {
+        "goal": "be clean",
+        "repo": project,
+        "agent": (agent,),
+        "candidates": 5,
+        "promote": "none",
+    }
 
     view = await inner_client.result(await inner_client.start_goal(verify=(f"test -e done && {clean}",), **options))
 
@@ -78,7 +77,7 @@ async def test_prompt_arrives_byte_for_byte_and_is_never_run(
     client: Client, run_goal: RunGoal, climb: Climb, project: Path
 ) -> None:
     """S01, S04: by file and on stdin alike, whatever characters the goal holds."""
-    goal = "-p '\"$(touch pwn)`touch pwn`; touch pwn\n\\n %s \u00e9 \u65e5\u672c \U0001f600 \x01\x1b[31m\r\n--help $HOME !!"
+    goal = "-p '\"$(touch pwn)`touch pwn`; touch pwn\n\\n %s \u00e9\u65e5\U0001f600 \x01\x1b[31m\r\n--help $HOME !!"
     copy = f'cat > {PRIVATE}/stdin; cp "$ORCH_PROMPT_FILE" {PRIVATE}/file'
 
     view = await run_goal(f"cmd:{copy}; test ! -e pwn && echo 3 > level", goal=goal, promote="none")
@@ -176,16 +175,17 @@ async def test_what_could_not_be_measured_ranks_below_everything_measured(run_go
     assert idle.status is CandidateStatus.RED
 
 
+SAME_TIME = "touch -r tests/check.sh x; mv x tests/check.sh"
 TAMPERINGS = {
     "edits the check": "echo exit 0 > tests/check.sh",
     "replaces its fixtures": "rm -r tests; mkdir tests; echo exit 0 > tests/check.sh; echo x > tests/conftest.py",
     "puts a link in its place": "mkdir fake; echo exit 0 > fake/check.sh; rm -r tests; ln -s fake tests",
-    "shadows its programs": "mkdir bin; for p in sh grep test; do echo 'exit 0' > bin/$p; cp bin/$p .; chmod +x bin/$p $p; done",
-    "hides it from git": "git update-index --assume-unchanged tests/check.sh; echo exit 0 > tests/check.sh; git commit -qam x",
+    "shadows its programs": "mkdir bin; for p in sh grep; do echo 'exit 0' > bin/$p; chmod +x bin/$p; done",
+    "hides it from git": "git update-index --assume-unchanged tests/check.sh; echo exit 0 > tests/check.sh",
     "ignores it": "echo 'tests/' > .gitignore; git rm -rq --cached tests; echo exit 0 > tests/check.sh",
     "edits it while it is measured": "echo 'echo exit 0 > tests/check.sh' > lib.sh",
     "replaces it while it is measured": "echo 'rm -r tests; mkdir tests; echo exit 0 > tests/check.sh' > lib.sh",
-    "keeps its size and time": "echo 'printf \"exit 0 #######\\n\" > x; touch -r tests/check.sh x; mv x tests/check.sh' > lib.sh",
+    "keeps its size and time": f"echo \"echo 'exit 0 #2345678' > x; {SAME_TIME}\" > lib.sh",
 }
 
 
@@ -239,117 +239,6 @@ async def test_every_verdict_says_what_was_measured_by_what_and_where(client: Cl
         assert verdict.host
         assert verdict.rungs[1].stdout.head.strip() == tree
     assert not [e for e in events if isinstance(e, GateMeasured)]
-
-
-async def test_cancelled_run_says_so_and_leaves_nothing_running(
-    client: Client, project: Path, fingerprint: Fingerprint, tmp_path: Path
-) -> None:
-    """T05, S06, I3: whatever it was doing, and whatever its processes had started."""
-    before = fingerprint(project)
-    green = "cmd:echo 3 > level"
-    hang = {phase: f"touch {tmp_path}/{phase}; sleep 300 & sleep 300" for phase in ("setup", "agent", "rung", "review")}
-    phases = {
-        "setup": {"agent": (green,), "setup": f"test $ORCH_CANDIDATE = 0 || {{ {hang['setup']}; }}"},
-        "agent": {"agent": (f"cmd:{hang['agent']}",)},
-        "rung": {"agent": (green,), "verify": (f"grep -q 3 level && {{ {hang['rung']}; }}",)},
-        "review": {"agent": (green,), "sign_off": f"cmd:{hang['review']}"},
-        "seal": {"agent": (green,), "seal": True},
-    }
-
-    await asyncio.gather(*(_cancel(client, project, tmp_path / name, **options) for name, options in phases.items()))
-
-    assert fingerprint(project) == before
-
-
-async def test_runs_cancelled_while_their_candidates_queue_leave_no_slot_taken(
-    client: Client, project: Path, tmp_path: Path
-) -> None:
-    """T05, S22: those that wait for a slot end, too."""
-    agent = f"cmd:touch {tmp_path}/here; sleep 300"
-
-    await _cancel(client, project, tmp_path / "here", agent=(agent,), candidates=20)
-
-    assert [path for path in (*client.home.slots.glob("*"), *client.home.ports.glob("*")) if path.name.isdigit()] == []
-
-
-async def _cancel(client: Client, repo: Path, sign: Path, **options: Any) -> None:
-    """Start a run, cancel it once it shows a sign or waits, and see that nothing of it is left."""
-    given = {"goal": "raise", "repo": repo, "verify": ("grep -q 3 level",), "promote": "none", "sandbox": False}
-    run = await client.start_goal(**{**given, **options})
-    async with asyncio.timeout(30):
-        while not sign.exists() and (await client.view(run)).status is not RunStatus.WAITING:
-            await asyncio.sleep(0.05)
-    await client.cancel(run)
-    async with asyncio.timeout(40):
-        view = await client.result(run)
-        while not (client.home.run(run) / "closed").exists():
-            await asyncio.sleep(0.05)
-    assert view.status is RunStatus.CANCELLED
-    assert find_jobs(client.home.run(run)) == []
-
-
-async def test_payloads_read_back_as_they_were_sent(client: Client, run_goal: RunGoal) -> None:
-    """T02: every input and result that crossed the engine in a real run has the fields of its model, of their types."""
-    view = await run_goal("cmd:echo 2 > level", "cmd:exit 3", sign_off="cmd:true", max_iterations=1)
-    temporal = await connect(client.home)
-    seen: set[str] = set()
-    for workflow in (view.id, f"{view.id}/i1-c1-b1", f"{view.id}/i1-c2-b2"):
-        scheduled: dict[int, str] = {}
-        async for event in temporal.get_workflow_handle(workflow).fetch_history_events():
-            if event.HasField("activity_task_scheduled_event_attributes"):
-                facts = event.activity_task_scheduled_event_attributes
-                scheduled[event.event_id] = facts.activity_type.name
-                seen.add(await _round_trip(facts.activity_type.name, "request", facts.input.payloads[0]))
-            if event.HasField("activity_task_completed_event_attributes"):
-                done = event.activity_task_completed_event_attributes
-                name = scheduled[done.scheduled_event_id]
-                seen.add(await _round_trip(name, "return", done.result.payloads[0]))
-
-    assert {
-        "PrepareRun",
-        "RunPrepared",
-        "RunAgent",
-        "AgentReport",
-        "Snapshot",
-        "Measure",
-        "Verdict",
-        "CloseRun",
-    } <= seen
-
-
-def test_workflows_load_in_the_sandbox_whatever_is_installed_or_set(tmp_path: Path) -> None:
-    """T03: with telemetry variables and warnings as errors, their modules read no environment and no clock."""
-    script = """
-import asyncio
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
-from temporalio.workflow import _Definition
-from orch.worker.assembly import PASSED_THROUGH
-from orch.workflows.registry import WORKFLOWS
-
-async def load():
-    restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
-    for workflow in WORKFLOWS:
-        SandboxedWorkflowRunner(restrictions=restrictions).prepare_workflow(_Definition.must_from_class(workflow))
-
-asyncio.run(load())
-"""
-    env = processes.scrubbed_environment({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "false"})
-    done = processes.run(processes.Command((sys.executable, "-W", "error", "-c", script), tmp_path, env), timeout_s=60)
-
-    assert done.exit.ok, done.stderr.decode()
-
-
-async def _round_trip(activity: str, which: str, payload: Payload) -> str:
-    """Decode a payload as the effect's own type and encode it again; the name of the type."""
-    hints: dict[str, Any] = getattr(effects, activity).__annotations__
-    kind = getattr(effects, hints[which], None)
-    if kind is None:
-        return "None"
-    (value,) = await pydantic_data_converter.decode([payload], [kind])
-    (again,) = await pydantic_data_converter.encode([value])
-    assert type(value) is kind
-    assert again.data == payload.data
-    return str(kind.__name__)
 
 
 async def _events(client: Client, run: str) -> list[Event]:

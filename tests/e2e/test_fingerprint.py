@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,7 @@ ATTACKS = (
     "git worktree prune --expire=now",
     "git reflog expire --all --expire=now; git gc --prune=now",
     "git prune --expire=now",
+    "rm -rf $(git rev-parse --git-common-dir)/objects",
     "cd $(git rev-parse --git-common-dir) && mkdir hooks; echo 'exit 1' > hooks/post-checkout; chmod +x hooks/*; cd - ",
     "rm -rf .git; git init -q",
     "rm -rf .git; git add -A; git commit -qm evil",
@@ -213,6 +215,8 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
     done = await _goal(client, project, climb(2), max_iterations=1)
     live = await client.start_goal(**_options(project, "cmd:sleep 2; echo 3 > level"))
     folder = client.home.run(done.id)
+    await _appears(folder / artifacts.CLOSED)
+    await _appears(client.home.run(live) / "attempts/i1-c1-b1/agent")
     (folder / artifacts.CLOSED).unlink()
     (folder / "attempts/i1-c1-b1/tree").symlink_to(project)
     store, _ = await _store(client, done.id)
@@ -236,23 +240,26 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
     assert fingerprint(project) == before
 
 
-async def _goal(client: Client, repo: Path, *agents: str, **options: object) -> RunView:
+async def _goal(client: Client, repo: Path, *agents: str, **options: Any) -> RunView:
     return await client.result(await client.start_goal(**_options(repo, *agents, **options)))
 
 
-def _options(repo: Path, *agents: str, **options: object) -> dict[str, object]:
+def _options(repo: Path, *agents: str, **options: Any) -> dict[str, Any]:
     given = {"goal": "raise the level", "repo": repo, "verify": ("grep -q 3 level",), "agent": agents}
     return {**given, "candidates": len(agents), "promote": "none", "max_iterations": 2, **options}
 
 
 async def _cancelled(client: Client, repo: Path, agent: str) -> RunView:
     run = await client.start_goal(**_options(repo, agent))
-    marker = client.home.run(run) / "attempts/i1-c1-b1/agent"
-    async with asyncio.timeout(30):
-        while not marker.exists():
-            await asyncio.sleep(0.05)
+    await _appears(client.home.run(run) / "attempts/i1-c1-b1/agent")
     await client.cancel(run)
     return await client.result(run)
+
+
+async def _appears(path: Path) -> None:
+    async with asyncio.timeout(30):
+        while not path.exists():
+            await asyncio.sleep(0.05)
 
 
 async def _store(client: Client, run: str) -> tuple[Git, str]:

@@ -1,4 +1,4 @@
-"""Schedules on a real engine, through the command line: they start runs, rest after a failure, and say what they left out."""
+"""Schedules on a real engine, by the command line: they start runs, rest after a failure, say what they left out."""
 
 from __future__ import annotations
 

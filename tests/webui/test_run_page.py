@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import FrameLocator, Page, expect
 
 from orch import Client
+from orch.cli.options import GoalOptions
 from orch.worker.engine import run_url, status
 from orch.workflows.model.view import RunStatus
 
@@ -38,8 +39,16 @@ async def start(client: Client, project: Path, *, seal: bool = False) -> str:
     """Start four agents of which the third wins."""
     half = f"cmd:sh {project.parent}/half_a_fix.sh"
     agents = ("cmd:true", half, "cmd:echo 3 > level", "cmd:echo exit > tests/check.sh")
-    options = {"protect": ("tests/**",), "candidates": 4, "seal": seal}
-    return await client.start_goal(goal="raise the level", repo=project, verify=LADDER, agent=agents, **options)
+    options = GoalOptions(
+        goal="raise the level",
+        repo=project,
+        verify=LADDER,
+        protect=("tests/**",),
+        candidates=4,
+        agent=agents,
+        seal=seal,
+    )
+    return await client.start_goal(options)
 
 
 async def open_page(page: Page, client: Client, run: str) -> None:

@@ -52,8 +52,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_table_tells_who_won_and_why() -> None:
-    won = Reason(code=CandidateReason.WON, data={"decided_by": "rungs"})
-    lost = Reason(code=CandidateReason.FEWER_RUNGS, data={"passed": 1, "winner": 3})
+    won: Reason[CandidateReason] = Reason(code=CandidateReason.WON, data={"decided_by": "rungs"})
+    lost: Reason[CandidateReason] = Reason(code=CandidateReason.FEWER_RUNGS, data={"passed": 1, "winner": 3})
     first = candidate(1, reason=lost, usage=UsageView(tokens=120, usd=0.5, wall_s=61))
     second = candidate(2, status=CandidateStatus.PASSED, rungs_passed=3, reason=won)
 
@@ -97,7 +97,7 @@ def test_iteration_that_nobody_won_says_that_the_head_stays() -> None:
 
 
 def test_refused_promotion_is_told_with_its_reason() -> None:
-    refused = Reason(code=PromotionReason.EDITED, data={"paths": ("level",)})
+    refused: Reason[PromotionReason] = Reason(code=PromotionReason.EDITED, data={"paths": ("level",)})
     promoted = PromotedView(tree=None, mode=PromoteMode.WORKTREE, refused=refused)
 
     assert "promoted to worktree: working tree edited (paths level)" in details(run(promoted=promoted))
@@ -106,7 +106,7 @@ def test_refused_promotion_is_told_with_its_reason() -> None:
 def test_details_of_a_long_run_keep_the_newest_iterations() -> None:
     many = [iteration(*(candidate(i) for i in range(1, 9)), ordinal=n) for n in range(1, 60)]
 
-    text = details(run(*(many)))
+    text = details(run(*many))
 
     assert len(text) < MAX_CHARS + 200
     assert "### Iteration 59" in text
@@ -115,7 +115,9 @@ def test_details_of_a_long_run_keep_the_newest_iterations() -> None:
 
 
 def test_reason_leaves_out_what_is_not_known() -> None:
-    assert reason_text(Reason(code=RunReason.DEADLINE, data={"at": None, "by": ""})) == "deadline"
+    unknown: Reason[RunReason] = Reason(code=RunReason.DEADLINE, data={"at": None, "by": ""})
+
+    assert reason_text(unknown) == "deadline"
 
 
 @given(text=st.text(max_size=300))
