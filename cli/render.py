@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..workflows.details import agent_label
 from ..workflows.model.view import CandidateView, IterationView, RunView, UsageView
 from .durations import show_duration
 from .reasons import DECIDED_BY, next_step, sentence
@@ -63,7 +64,7 @@ def cost(usage: UsageView) -> str:
 
 def agent_name(spec: str, width: int = 24) -> str:
     """An agent's spec short enough for a column."""
-    return one_line(spec.removeprefix("cmd:"), width)
+    return one_line(agent_label(spec, width).removeprefix("cmd:"), width)
 
 
 def _head(view: RunView, link: str) -> Iterator[str]:

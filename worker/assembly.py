@@ -29,6 +29,28 @@ PASSED_THROUGH = (
 polices them, at the price of importing them anew for each workflow."""
 
 
+BUGS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What ends a run as failed: a task that fails for ever could not even be cancelled.
+
+A history that does not fit the code is not among them: the run waits for a worker that knows it.
+"""
+
+
+def workflow_runner() -> SandboxedWorkflowRunner:
+    """The sandbox that workflows run in."""
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH))
+
+
 def make_workers(client: Client, settings: Settings) -> list[Worker]:
     """Two workers for one process, not started: the shared queue's workflows, this host's activities.
 
@@ -37,15 +59,12 @@ def make_workers(client: Client, settings: Settings) -> list[Worker]:
     from ..activities.registry import make_activities
     from ..workflows.registry import WORKFLOWS
 
-    restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
     workflows = Worker(
         client,
         task_queue=ORCH_QUEUE,
         workflows=list(WORKFLOWS),
-        workflow_runner=SandboxedWorkflowRunner(restrictions=restrictions),
-        workflow_failure_exception_types=[
-            Exception
-        ],  # a bug ends its run; a task that fails for ever could not even be cancelled
+        workflow_runner=workflow_runner(),
+        workflow_failure_exception_types=BUGS,
         max_concurrent_workflow_tasks=16,
         max_cached_workflows=200,
         graceful_shutdown_timeout=GRACE,

@@ -9,6 +9,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig
 
 from . import effects
+from .details import agent_label
 from .host import host_lost, host_queue
 from .model.attempt import (
     AgentReport,
@@ -95,7 +96,7 @@ class Attempt:
                 deadline=limit if request.deadline is None else min(limit, request.deadline),
                 sandbox=request.sandbox,
             ),
-            **self._options(effects.WAIT, f"agent {request.agent}"),
+            **self._options(effects.WAIT, f"agent {agent_label(request.agent)}"),
         )
         self._note(exit=report.exit, usage=report.usage, session=report.session, message=report.message)
         if not report.exit.ok:

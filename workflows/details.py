@@ -60,7 +60,8 @@ def _iteration(iteration: IterationView) -> str:
     if iteration.winner is not None:
         who = f"candidate {iteration.winner}" if iteration.winner else "the head stays"
         title += f": {who}, decided by {iteration.decided_by.replace('_', ' ')}"
-    table = [_line(COLUMNS), "|---" * len(COLUMNS) + "|", *(_row(c, iteration.winner) for c in iteration.candidates)]
+    ranked = sorted(iteration.candidates, key=lambda candidate: (candidate.rank or 0, candidate.index))
+    table = [_line(COLUMNS), "|---" * len(COLUMNS) + "|", *(_row(c, iteration.winner) for c in ranked)]
     keys = [
         f"{key}: {_cell(text, 500)}" for key, text in (("gate", iteration.gate), ("review", iteration.review)) if text
     ]

@@ -198,7 +198,7 @@ class Goal:
         return None
 
     async def _two_keys(self, request: GoalRequest) -> tuple[bool, bool | None]:
-        """Whether the gate passes on the head's tree, measured afresh, and whether a reviewer vetoed; None: not asked."""
+        """Whether the gate passes on the head's tree, measured afresh, and whether a reviewer vetoed (None: none)."""
         state = self._state
         if state.head_verdict is None or not state.head_verdict.passed:
             return False, None

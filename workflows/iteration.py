@@ -13,6 +13,7 @@ from temporalio.exceptions import ChildWorkflowError, is_cancelled_exception
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from .attempt import Attempt
+from .details import agent_label
 from .ledger import Ledger
 from .model.attempt import AttemptKey, AttemptRequest
 from .model.candidate import Candidate, Failure
@@ -48,7 +49,7 @@ async def _attempt(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: 
             Attempt.run,
             _request(request, ledger, key, text),
             id=f"{request.run}/{key.name}",
-            static_summary=f"candidate {key.candidate}: {agent}"[:200],
+            static_summary=f"candidate {key.candidate}: {agent_label(agent)}",
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         )

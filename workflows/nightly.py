@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ChildWorkflowError, is_cancelled_exception
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from .goal import Goal
@@ -18,10 +18,23 @@ class Scheduled:
     """Starts one goal run under an id of its own and fails when that run did not succeed."""
 
     @workflow.run
-    async def run(self, request: GoalRequest) -> RunView:
-        """Return the run's view; a ladder that is green already is no failure of a nightly run."""
-        run = f"{request.run}-{workflow.now():%Y%m%d-%H%M%S}"
-        view = await workflow.execute_child_workflow(
+    async def run(self, request: GoalRequest) -> RunView | None:
+        """Return the run's view, None when an operator cancelled it; neither that nor a green ladder is a failure."""
+        run = f"{request.run}-{workflow.now():%Y%m%d-%H%M%S}-{workflow.info().run_id[-4:]}"
+        try:
+            view = await self._goal(request, run)
+        except ChildWorkflowError as error:
+            if is_cancelled_exception(error) and workflow.cancellation_reason() is None:
+                return None
+            raise
+        green = view.reason is not None and view.reason.code is RunReason.ALREADY_GREEN
+        if view.status is not RunStatus.SUCCEEDED and not green:
+            code = view.reason.code if view.reason else "no reason"
+            raise ApplicationError(f"run {run} ended {view.status}: {code}", type="RunFailed", non_retryable=True)
+        return view
+
+    async def _goal(self, request: GoalRequest, run: str) -> RunView:
+        return await workflow.execute_child_workflow(
             Goal.run,
             request.model_copy(update={"run": run}),
             id=run,
@@ -31,11 +44,6 @@ class Scheduled:
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
-        green = view.reason is not None and view.reason.code is RunReason.ALREADY_GREEN
-        if view.status is not RunStatus.SUCCEEDED and not green:
-            code = view.reason.code if view.reason else "no reason"
-            raise ApplicationError(f"run {run} ended {view.status}: {code}", type="RunFailed", non_retryable=True)
-        return view
 
 
 def _attributes(request: GoalRequest) -> TypedSearchAttributes:

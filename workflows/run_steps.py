@@ -6,6 +6,7 @@ from temporalio import workflow
 from temporalio.workflow import ActivityConfig
 
 from . import effects
+from .details import agent_label
 from .host import host_queue
 from .ledger import Ledger
 from .model.attempt import AttemptKey, Measure
@@ -72,7 +73,7 @@ class RunSteps:
             deadline=limit if state.deadline is None else min(limit, state.deadline),
             sandbox=state.sandbox,
         )
-        summary = f"sign-off by {self._request.sign_off}"
+        summary = f"sign-off by {agent_label(self._request.sign_off)}"
         return await workflow.execute_activity(effects.review_head, review, **self._options(effects.WAIT, summary))
 
     async def move_head(self) -> None:

@@ -13,10 +13,10 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Interceptor, Replayer
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 import orch.workflows
-from orch.worker.assembly import PASSED_THROUGH
+from orch.worker.assembly import workflow_runner
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 WORKFLOWS = Path(orch.workflows.__path__[0])
@@ -25,8 +25,7 @@ WORKFLOWS = Path(orch.workflows.__path__[0])
 @pytest.fixture
 def runner() -> SandboxedWorkflowRunner:
     """The worker's sandbox."""
-    restrictions = SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
-    return SandboxedWorkflowRunner(restrictions=restrictions)
+    return workflow_runner()
 
 
 @pytest.fixture
