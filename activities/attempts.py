@@ -34,7 +34,7 @@ from .places import Place
 from .prompts import agent_prompt
 from .snapshots import made_by_setup, take_candidate
 from .store import Store
-from .workspaces.registry import WORKSPACES
+from .workspaces.registry import workspaces
 
 AGENT = "agent"
 PROMPT = "prompt.md"
@@ -71,9 +71,9 @@ class Attempts:
         place, store = self._place(request), Store(self._home, request.store)
         opened = place.folder / "opened"
         if not opened.exists():
-            await in_thread(WORKSPACES.open, store, place.folder, request.commit)
+            await in_thread(workspaces().open, store, place.folder, request.commit)
             opened.touch()
-        writable = WORKSPACES.writable(store, place.folder)
+        writable = workspaces().writable(store, place.folder)
         try:
             setup, output = await set_up(
                 place, place.folder / "tree", request.contract, writable, sandbox=request.sandbox
@@ -94,7 +94,7 @@ class Attempts:
         await in_thread(_prepare, prompt, private, request)
         call = agent.adapter.call(agent.argument, private)
         tree = place.folder / "tree"
-        writable = (tree, private, *WORKSPACES.writable(Store(self._home, request.store), place.folder))
+        writable = (tree, private, *workspaces().writable(Store(self._home, request.store), place.folder))
         step = Step(
             name=AGENT,
             argv=place.fenced(call.argv, *writable, sandbox=request.sandbox, network=True),
@@ -184,7 +184,7 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     for measuring in ("measure", "gate", "review"):
         if (place.folder / measuring).exists():
             drop_measuring(store, place.folder / measuring)
-    WORKSPACES.close(store, place.folder)
+    workspaces().close(store, place.folder)
     place.release_ports()
     slots.release(home.slots, place.owner)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pathspec
 
 from .changes import NOTHING, joined, parse_raw
 from .git import Git
+from .recording import untouched
 from .store import Store
 
 
@@ -48,8 +50,25 @@ def changed_protected(store: Store, tree: Path, *, index: Path, protected: Seque
 
     Files that were added are no change: a run of the tests leaves caches behind.
     """
+    with _private(store, tree, index) as git:
+        return _matching(git.lines("ls-files", "-z", "--modified"), protected)
+
+
+def touched_protected(store: Store, tree: Path, *, index: Path, protected: Sequence[str]) -> list[bytes]:
+    """Protected paths that are not the very files the checkout wrote, whatever they hold: swapped and back, perhaps."""
+    with _private(store, tree, index) as git:
+        names = _matching(git.lines("ls-files", "-z"), protected)
+        same = set(untouched(git, tree, names))
+    return [name for name in names if name not in same]
+
+
+def _matching(names: Sequence[bytes], protected: Sequence[str]) -> list[bytes]:
     spec = matcher(protected)
+    return [name for name in names if matches(spec, name)]
+
+
+@contextmanager
+def _private(store: Store, tree: Path, index: Path) -> Iterator[Git]:
     with tempfile.TemporaryDirectory(dir=store.path) as folder:
         private = shutil.copy2(index, Path(folder) / "index")
-        git = store.git.at(tree).with_env(GIT_WORK_TREE=tree, GIT_INDEX_FILE=private)
-        return [name for name in git.lines("ls-files", "-z", "--modified") if matches(spec, name)]
+        yield store.git.at(tree).with_env(GIT_WORK_TREE=tree, GIT_INDEX_FILE=private)

@@ -20,7 +20,7 @@ from .jobs import Job, Step, end_job, run_job
 from .places import Place
 from .prompts import review_prompt
 from .store import Store
-from .workspaces.registry import WORKSPACES
+from .workspaces.registry import workspaces
 
 DIFF_LIMIT = 200_000
 """Characters of the diff that a reviewer is shown; the whole change lies in its folder."""
@@ -85,7 +85,7 @@ def _prepare(store: Store, place: Place, request: ReviewHead) -> str:
     nonce = sha256(f"{place.owner}\0{request.new}\0{_secret(place.folder)}".encode()).hexdigest()[:24]
     opened = place.folder / "opened"
     if not opened.exists():
-        WORKSPACES.open(store, place.folder, request.new)
+        workspaces().open(store, place.folder, request.new)
         (place.folder / PRIVATE).mkdir(exist_ok=True)
         diff = store.diff(request.old, request.new).decode("utf-8", "replace")
         cut = diff if len(diff) <= DIFF_LIMIT else diff[:DIFF_LIMIT] + "\n[cut: the rest is in your folder]\n"

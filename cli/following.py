@@ -15,8 +15,8 @@ from .runs import closed_as, ledger_page
 
 _FOREVER = 365 * 86_400.0
 
-_SETTLE = 0.05
-"""Seconds for a burst of history to be written before the ledger is asked."""
+_SETTLE = 0.25
+"""Seconds for a burst of history to be written before the ledger is asked: each question costs engine and worker work."""
 
 _LOOK = 2.0
 """Seconds after which the ledger is asked though nothing was heard: a dead worker writes no history."""
@@ -67,7 +67,7 @@ class _Bell:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._rung.wait()
-                await asyncio.sleep(_SETTLE)
+                await asyncio.wait([self._listening], timeout=_SETTLE)
         self._rung.clear()
 
     async def silence(self, seconds: float) -> None:

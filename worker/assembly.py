@@ -1,4 +1,8 @@
-"""Which worker runs what: workflows on the shared queue, everything with effects on this host's own queue."""
+"""Which worker runs what: runs on the shared queue, attempts and everything with effects on this host's own queue.
+
+An attempt shares the queue of its activities: the engine then hands the next step over with the answer to the last one
+(eager activities) instead of matching it anew.
+"""
 
 from __future__ import annotations
 
@@ -52,30 +56,35 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 
 
 def make_workers(client: Client, settings: Settings) -> list[Worker]:
-    """Two workers for one process, not started: the shared queue's workflows, this host's activities.
+    """Two workers for one process, not started: the shared queue's runs, this host's attempts and activities.
 
     Both carry the client's identity.
     """
     from ..activities.registry import make_activities
-    from ..workflows.registry import WORKFLOWS
+    from ..workflows.registry import ATTEMPTS, RUNS
 
-    workflows = Worker(
+    runs = Worker(
         client,
         task_queue=ORCH_QUEUE,
-        workflows=list(WORKFLOWS),
+        workflows=list(RUNS),
         workflow_runner=workflow_runner(),
         workflow_failure_exception_types=BUGS,
         max_concurrent_workflow_tasks=16,
         max_cached_workflows=200,
         graceful_shutdown_timeout=GRACE,
     )
-    activities = Worker(
+    host = Worker(
         client,
         task_queue=host_queue(host_id(settings.home)),
+        workflows=list(ATTEMPTS),
+        workflow_runner=workflow_runner(),
+        workflow_failure_exception_types=BUGS,
+        max_concurrent_workflow_tasks=16,
+        max_cached_workflows=200,
         activities=make_activities(settings.home, settings.slots),
         max_concurrent_activities=MANY,
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=GRACE,
     )
-    return [workflows, activities]
+    return [runs, host]

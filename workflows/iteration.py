@@ -14,6 +14,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from .attempt import Attempt
 from .details import agent_label
+from .host import host_queue
 from .ledger import Ledger
 from .model.attempt import AttemptKey, AttemptRequest
 from .model.candidate import Candidate, Failure
@@ -49,6 +50,7 @@ async def _attempt(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: 
             Attempt.run,
             _request(request, ledger, key, text),
             id=f"{request.run}/{key.name}",
+            task_queue=host_queue(request.host),
             static_summary=f"candidate {key.candidate}: {agent_label(agent)}",
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,

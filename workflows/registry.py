@@ -1,4 +1,4 @@
-"""The workflows that a worker serves."""
+"""The workflows that workers serve: runs on the shared queue, attempts on the queue of their host."""
 
 from __future__ import annotations
 
@@ -6,4 +6,6 @@ from .attempt import Attempt
 from .goal import Goal
 from .nightly import Scheduled
 
-WORKFLOWS = (Goal, Attempt, Scheduled)
+RUNS = (Goal, Scheduled)
+ATTEMPTS = (Attempt,)
+WORKFLOWS = (*RUNS, *ATTEMPTS)

@@ -11,16 +11,15 @@ from ...workflows.model.attempt import Measure
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import RungResult, Verdict
 from ..artifacts import write_whole
-from ..changes import display
 from ..effect import effect, in_thread, kill_requested
 from ..home import Home
 from ..jobs import end_job, run_job
 from ..places import Place
-from ..protection import changed_protected
 from ..store import Store
-from ..workspaces.registry import WORKSPACES
+from ..workspaces.registry import workspaces
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
+from .tampering import tampered
 
 
 def host_class() -> str:
@@ -69,7 +68,7 @@ class Measurements:
             job = ladder_job(place, tree, request.contract, gate=request.gate, sandbox=request.sandbox)
             steps = await run_job(place.folder / JOB, job)
             rungs = tuple(rung_result(place, number, step) for number, step in enumerate(steps))
-            return _verdict(request, setup, rungs, await in_thread(_tampered, store, place.folder, request))
+            return _verdict(request, setup, rungs, await in_thread(tampered, store, place, request))
         except asyncio.CancelledError:
             if kill_requested():
                 await in_thread(self._drop_copy, request, place)
@@ -90,21 +89,15 @@ def drop_measuring(store: Store, folder: Path) -> None:
     """End what still runs of a measurement and remove its copy; its verdict and logs stay. Idempotent."""
     for job in ("setup", JOB):
         end_job(folder / job)
-    WORKSPACES.close(store, folder)
+    workspaces().close(store, folder)
 
 
 def _open_once(store: Store, folder: Path, commit: str) -> Path:
     opened = folder / "opened"
     if not opened.exists():
-        WORKSPACES.open(store, folder, commit)
+        workspaces().open(store, folder, commit)
         opened.touch()
     return folder / "tree"
-
-
-def _tampered(store: Store, folder: Path, request: Measure) -> tuple[str, ...]:
-    protected = request.contract.protected
-    names = changed_protected(store, folder / "tree", index=folder / "index", protected=protected) if protected else []
-    return tuple(display(name) for name in names[:20])
 
 
 def _verdict(request: Measure, setup: Exit | None, rungs: tuple[RungResult, ...], tampered: tuple[str, ...]) -> Verdict:

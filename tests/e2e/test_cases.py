@@ -36,18 +36,18 @@ SECRETS = {
 
 
 @pytest.fixture
-def inner_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def inner_client(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """A client of an engine with two slots that was started from inside an agent's session and a git hook."""
     for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     home = Home(tmp_path / "state")
     open_state(home)
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch:  # to the end: a worker of older code is replaced while the client works
         for name, value in {**SECRETS, "ORCH_SLOTS": "2"}.items():
             patch.setenv(name, value)
         asyncio.run(engine.ensure_up(home))
-    yield Client(home)
-    asyncio.run(engine.down(home))
+        yield Client(home)
+        asyncio.run(engine.down(home))
 
 
 async def test_worker_inside_an_agents_session_hides_it_and_keeps_to_its_slots(

@@ -13,7 +13,7 @@ from orch.worker.connection import connect
 from orch.worker.settings import Settings
 from orch.worker.state import host_id
 from orch.workflows.host import ORCH_QUEUE, host_queue
-from orch.workflows.registry import WORKFLOWS
+from orch.workflows.registry import ATTEMPTS, RUNS
 
 pytestmark = pytest.mark.engine
 
@@ -22,8 +22,8 @@ async def test_workflows_and_effects_have_queues_of_their_own(shared_home: Home)
     workers = make_workers(await connect(shared_home, identity="here"), Settings(home=shared_home, slots=2))
     assert [worker.task_queue for worker in workers] == [ORCH_QUEUE, host_queue(host_id(shared_home))]
     shared, host = (worker.config() for worker in workers)
-    assert (shared.get("activities"), shared.get("workflows")) == ([], list(WORKFLOWS))
-    assert (bool(host.get("activities")), host.get("workflows")) == (True, [])
+    assert (shared.get("activities"), shared.get("workflows")) == ([], list(RUNS))
+    assert (bool(host.get("activities")), host.get("workflows")) == (True, list(ATTEMPTS))
 
 
 def test_the_sandbox_polices_the_rules() -> None:
@@ -37,7 +37,7 @@ async def test_a_run_whose_input_cannot_be_read_fails_instead_of_hanging(shared_
         name,
         {"junk": 1},
         id=f"junk-{name}-{os.getpid()}",
-        task_queue=ORCH_QUEUE,
+        task_queue=ORCH_QUEUE if name == "Goal" else host_queue(host_id(shared_home)),
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
     with pytest.raises(WorkflowFailureError):
