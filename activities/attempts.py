@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from ..workflows.model.attempt import (
     AgentReport,
@@ -18,17 +17,15 @@ from ..workflows.model.attempt import (
     TakeSnapshot,
     Workspace,
 )
-from ..workflows.model.verdict import Excerpt
 from . import slots
-from .agents.adapter import Reading
-from .agents.registry import resolve
+from .agents.running import AGENT, PROMPT, AgentRun, run_supervised
 from .artifacts import write_whole
 from .changes import read_changes, write_changes
-from .effect import effect, in_thread, kill_requested
-from .excerpts import excerpt
+from .effect import effect, ended_if_cancelled, in_thread
 from .home import Home
-from .jobs import Job, Step, StepResult, end_job, run_job
+from .jobs import end_job
 from .measuring.measurements import drop_measuring
+from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
 from .places import Place
 from .prompts import agent_prompt
@@ -36,11 +33,7 @@ from .snapshots import made_by_setup, take_candidate
 from .store import Store
 from .workspaces.registry import workspaces
 
-AGENT = "agent"
-PROMPT = "prompt.md"
 MADE_BY_SETUP = "made-by-setup"
-PRIVATE = "private"
-"""The agent's own folder for files that are no part of its work, such as its usage report."""
 
 SLOT_POLL_S = 1.0
 """How often is looked for a slot that another process gave back; of this one's the waiting are told."""
@@ -74,14 +67,10 @@ class Attempts:
             await in_thread(workspaces().open, store, place.folder, request.commit)
             opened.touch()
         writable = workspaces().writable(store, place.folder)
-        try:
+        async with ended_if_cancelled(place.folder / SETUP):
             setup, output = await set_up(
                 place, place.folder / "tree", request.contract, writable, sandbox=request.sandbox
             )
-        except asyncio.CancelledError:
-            if kill_requested():
-                await in_thread(end_job, place.folder / "setup")
-            raise
         if setup is not None and setup.ok:
             await in_thread(self._note_setup, request)
         return Workspace(path=str(place.folder / "tree"), setup=setup, setup_output=output)
@@ -89,27 +78,13 @@ class Attempts:
     @effect
     async def run_agent(self, request: RunAgent) -> AgentReport:
         """Start the agent under its supervisor, or attach to the one already running, and report how it ended."""
-        place, agent = self._place(request), resolve(request.agent)
-        prompt, private = place.folder / PROMPT, place.folder / PRIVATE
-        await in_thread(_prepare, prompt, private, request)
-        call = agent.adapter.call(agent.argument, private)
-        tree = place.folder / "tree"
-        writable = (tree, private, *workspaces().writable(Store(self._home, request.store), place.folder))
-        step = Step(
-            name=AGENT,
-            argv=place.fenced(call.argv, *writable, sandbox=request.sandbox, network=True),
-            cwd=tree,
-            env=place.environment({"ORCH_PROMPT_FILE": str(prompt), **call.env}),
-            timeout_s=max(0.0, request.deadline - time.time()),
-            stdin=prompt,
-        )
-        try:
-            (result,) = await run_job(place.folder / AGENT, Job(steps=(step,), deadline=request.deadline))
-        except asyncio.CancelledError:
-            if kill_requested():
-                await in_thread(end_job, place.folder / AGENT)
-            raise
-        return report(place, result, agent.adapter.read(private, result.stdout))
+        place = self._place(request)
+        prompt = place.folder / PROMPT
+        if not prompt.exists():
+            await in_thread(write_whole, prompt, agent_prompt(request))
+        writable = workspaces().writable(Store(self._home, request.store), place.folder)
+        run = AgentRun(place, request.agent, writable, {}, deadline=request.deadline, sandbox=request.sandbox)
+        return await run_supervised(run)
 
     @effect
     async def take_snapshot(self, request: TakeSnapshot) -> Snapshot:
@@ -158,28 +133,11 @@ class Attempts:
         return Place(self._home, request.attempt, self._home.attempt(request.attempt))
 
 
-def report(place: Place, result: StepResult, reading: Reading) -> AgentReport:
-    """Put together what the process did and what it said of itself; wall time is ours."""
-    run_folder = place.home.run(place.key.run)
-
-    def words(path: Path) -> Excerpt:
-        return excerpt(path, run_folder=run_folder) if path.exists() else Excerpt()
-
-    return AgentReport(
-        exit=result.exit,
-        usage=reading.usage.model_copy(update={"wall_s": round(result.wall_s, 3)}),
-        session=reading.session,
-        message=reading.message,
-        stdout=words(result.stdout),
-        stderr=words(result.stderr),
-    )
-
-
 def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     """End everything of an attempt, remove its copies, give back slot and ports. Idempotent, whatever is left of it."""
     place = Place(home, request.attempt, home.attempt(request.attempt))
     store = Store(home, request.store)
-    for job in (AGENT, "setup"):
+    for job in (AGENT, SETUP):
         end_job(place.folder / job)
     for measuring in ("measure", "gate", "review"):
         if (place.folder / measuring).exists():
@@ -187,9 +145,3 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     workspaces().close(store, place.folder)
     place.release_ports()
     slots.release(home.slots, place.owner)
-
-
-def _prepare(prompt: Path, private: Path, request: RunAgent) -> None:
-    private.mkdir(parents=True, exist_ok=True)
-    if not prompt.exists():
-        write_whole(prompt, agent_prompt(request))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from temporalio import activity
@@ -13,6 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from ..workflows.errors import HostFaultError
 from .git import GitError
+from .jobs import end_job
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,6 +59,17 @@ def kill_requested() -> bool:
     """Whether a cancellation asks for the end of the work; any other one (shutdown, lost heartbeat) only detaches."""
     details = activity.cancellation_details()
     return details is not None and details.cancel_requested
+
+
+@asynccontextmanager
+async def ended_if_cancelled(job: Path) -> AsyncIterator[None]:
+    """End the job in this folder when the work inside is cancelled for good; else it goes on and is found again."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        if kill_requested():
+            await in_thread(end_job, job)
+        raise
 
 
 @asynccontextmanager

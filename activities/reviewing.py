@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
-import time
 from hashlib import sha256
 from pathlib import Path
 
 from ..workflows.model.attempt import CloseAttempt
 from ..workflows.model.review import Review, ReviewHead
-from .agents.registry import resolve
+from .agents.running import PROMPT, AgentRun, run_supervised
 from .artifacts import write_whole
-from .attempts import AGENT, PRIVATE, close_attempt_folder, report
-from .effect import effect, in_thread, kill_requested
+from .attempts import close_attempt_folder
+from .effect import effect, in_thread
 from .home import Home
-from .jobs import Job, Step, end_job, run_job
 from .places import Place
 from .prompts import review_prompt
 from .store import Store
@@ -39,31 +36,15 @@ class Reviewing:
     async def review_head(self, request: ReviewHead) -> Review:
         """Ask the reviewer about the head's tree; anything but a clear answer is a veto."""
         place = Place(self._home, request.attempt, self._home.attempt(request.attempt) / "review")
-        store, agent = Store(self._home, request.store), resolve(request.agent)
-        nonce = await in_thread(_prepare, store, place, request)
-        private, tree = place.folder / PRIVATE, place.folder / "tree"
-        call = agent.adapter.call(agent.argument, private)
-        prompt = place.folder / "prompt.md"
-        step = Step(
-            name=AGENT,
-            argv=place.fenced(call.argv, tree, private, sandbox=request.sandbox, network=True),
-            cwd=tree,
-            env=place.environment({"ORCH_PROMPT_FILE": str(prompt), "ORCH_ROLE": "reviewer", **call.env}),
-            timeout_s=max(0.0, request.deadline - time.time()),
-            stdin=prompt,
-        )
-        try:
-            (result,) = await run_job(place.folder / AGENT, Job(steps=(step,), deadline=request.deadline))
-        except asyncio.CancelledError:
-            if kill_requested():
-                await in_thread(end_job, place.folder / AGENT)
-            raise
-        said = report(place, result, agent.adapter.read(private, result.stdout))
+        nonce = await in_thread(_prepare, Store(self._home, request.store), place, request)
+        role = {"ORCH_ROLE": "reviewer"}
+        run = AgentRun(place, request.agent, (), role, deadline=request.deadline, sandbox=request.sandbox)
+        said = await run_supervised(run)
         close = CloseAttempt(attempt=request.attempt, store=request.store)
         await in_thread(close_attempt_folder, self._home, close)
         if not said.exit.ok:
             return Review(approved=False, answered=False, comment=f"reviewer: {said.exit}", usage=said.usage)
-        return read_answer(_tail(result.stdout), nonce).model_copy(update={"usage": said.usage})
+        return read_answer(_tail(run.stdout), nonce).model_copy(update={"usage": said.usage})
 
 
 def read_answer(text: str, nonce: str) -> Review:
@@ -86,10 +67,9 @@ def _prepare(store: Store, place: Place, request: ReviewHead) -> str:
     opened = place.folder / "opened"
     if not opened.exists():
         workspaces().open(store, place.folder, request.new)
-        (place.folder / PRIVATE).mkdir(exist_ok=True)
         diff = store.diff(request.old, request.new).decode("utf-8", "replace")
         cut = diff if len(diff) <= DIFF_LIMIT else diff[:DIFF_LIMIT] + "\n[cut: the rest is in your folder]\n"
-        write_whole(place.folder / "prompt.md", review_prompt(request, cut, nonce))
+        write_whole(place.folder / PROMPT, review_prompt(request, cut, nonce))
         opened.touch()
     return nonce
 

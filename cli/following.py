@@ -16,7 +16,7 @@ from .runs import closed_as, ledger_page
 _FOREVER = 365 * 86_400.0
 
 _SETTLE = 0.25
-"""Seconds for a burst of history to be written before the ledger is asked: each question costs engine and worker work."""
+"""Seconds for a burst of history to be written before the ledger is asked: each question is work for the engine."""
 
 _LOOK = 2.0
 """Seconds after which the ledger is asked though nothing was heard: a dead worker writes no history."""
