@@ -46,7 +46,7 @@ soak: $(READY) ## the long kill and churn runs
 	$(BIN)/pytest -m soak
 
 docs: $(READY) ## write docs/cli.md from the command line itself
-	$(BIN)/python scripts/cli_docs.py
+	$(BIN)/python -m orch.cli.reference > docs/cli.md
 
 clean: ## remove the environment and what tools left
 	rm -rf $(VENV) build dist demo/.cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
