@@ -84,7 +84,8 @@ class Attempts:
             await in_thread(write_whole, prompt, agent_prompt(request))
         writable = workspaces().writable(Store(self._home, request.store), place.folder)
         run = AgentRun(place, request.agent, writable, {}, deadline=request.deadline, sandbox=request.sandbox)
-        return await run_supervised(run)
+        report, _ = await run_supervised(run)
+        return report
 
     @effect
     async def take_snapshot(self, request: TakeSnapshot) -> Snapshot:

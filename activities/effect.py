@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
@@ -22,6 +23,11 @@ T = TypeVar("T")
 BEAT_S = 2.0
 """Seconds between heartbeats; the server calls a worker dead after 10 s of silence."""
 
+PASSING = frozenset(
+    {errno.EAGAIN, errno.EBUSY, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
+)
+"""Errors of the system that may be over at the next try; a missing file is a bug."""
+
 GIT_PATIENCE = 5
 """Attempts at a failing git step: a lock goes away, a broken object does not."""
 
@@ -34,14 +40,18 @@ def effect(function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
         async with _heartbeats():
             try:
                 return await function(*args, **kwargs)
-            except (HostFaultError, OSError, GitError) as error:
-                if isinstance(error, GitError) and activity.info().attempt >= GIT_PATIENCE:
-                    raise ApplicationError(str(error), type="GitError", non_retryable=True) from error
-                raise
             except Exception as error:
+                if _may_pass(error):
+                    raise
                 raise ApplicationError(str(error), type=type(error).__name__, non_retryable=True) from error
 
     return activity.defn(guarded)
+
+
+def _may_pass(error: Exception) -> bool:
+    if isinstance(error, GitError):
+        return activity.info().attempt < GIT_PATIENCE
+    return isinstance(error, HostFaultError) or (isinstance(error, OSError) and error.errno in PASSING)
 
 
 async def in_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:

@@ -39,12 +39,12 @@ class Reviewing:
         nonce = await in_thread(_prepare, Store(self._home, request.store), place, request)
         role = {"ORCH_ROLE": "reviewer"}
         run = AgentRun(place, request.agent, (), role, deadline=request.deadline, sandbox=request.sandbox)
-        said = await run_supervised(run)
+        said, stdout = await run_supervised(run)
         close = CloseAttempt(attempt=request.attempt, store=request.store)
         await in_thread(close_attempt_folder, self._home, close)
         if not said.exit.ok:
             return Review(approved=False, answered=False, comment=f"reviewer: {said.exit}", usage=said.usage)
-        return read_answer(_tail(run.stdout), nonce).model_copy(update={"usage": said.usage})
+        return read_answer(_tail(stdout), nonce).model_copy(update={"usage": said.usage})
 
 
 def read_answer(text: str, nonce: str) -> Review:

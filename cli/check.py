@@ -8,7 +8,7 @@ import click
 
 from .exits import ExitStatus
 from .params import json_option
-from .talk import out, out_json, say
+from .talk import out, out_json, plural, say
 
 
 @click.command()
@@ -24,7 +24,7 @@ def check(file: Path, *, as_json: bool) -> None:
         digest = contract.digest if contract else None
         out_json({"file": str(file), "digest": digest, "refusals": [vars(refusal) for refusal in refusals]})
     elif contract is not None:
-        out(f"{file}: {len(contract.rungs)} rungs, digest {contract.digest}")
+        out(f"{file}: {plural(len(contract.rungs), 'rung')}, digest {contract.digest}")
     else:
         say(f"error: {document.error().message}")
     if contract is None:

@@ -20,6 +20,7 @@ Refused input raises RefusedError, a silent engine UnreachableError (both with `
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -39,6 +40,9 @@ from .link import Link
 from .listing import RunRow, list_runs
 from .options import GoalOptions
 from .plan import GoalPlan, resolve_goal
+
+QUIET_S = 0.1
+"""Given to the SDK's threads before a script ends: interpreter finalisation races them (sdk-python#300)."""
 
 __all__ = ["Client", "GoalOptions", "RefusedError", "RunRow", "UnreachableError"]
 
@@ -65,11 +69,20 @@ class Client:
 
         The engine is reached, and a local one brought up, when it is first needed; `say` is told of that.
         """
+        client = cls.open(state, say=say)
+        try:
+            yield client
+        finally:
+            await asyncio.sleep(QUIET_S)
+
+    @classmethod
+    def open(cls, state: Path | None = None, *, say: Callable[[str], None] = lambda _text: None) -> Client:
+        """A client as `connect` gives it, for a program that ends itself with `os._exit` as `orch` does."""
         from ..worker.state import open_state
 
         home = _home(state)
         open_state(home)
-        yield cls(home, say=say)
+        return cls(home, say=say)
 
     async def start_goal(self, options: GoalOptions | None = None, **given: Any) -> str:
         """Start a goal run and return its id; `given` are the fields of GoalOptions."""

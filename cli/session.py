@@ -22,8 +22,7 @@ def ask(work: Callable[[Client], Awaitable[T]]) -> T:
     async def session() -> T:
         from .client import Client
 
-        async with Client.connect(say=say) as client:
-            return await work(client)
+        return await work(Client.open(say=say))
 
     return asyncio.run(session())
 

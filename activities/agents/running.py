@@ -44,14 +44,12 @@ class AgentRun:
     deadline: float
     sandbox: bool
 
-    @property
-    def stdout(self) -> Path:
-        """What the agent prints, whole."""
-        return self.place.folder / AGENT / "0-stdout"
 
+async def run_supervised(run: AgentRun) -> tuple[AgentReport, Path]:
+    """Start the agent under its supervisor, or attach to the one already running.
 
-async def run_supervised(run: AgentRun) -> AgentReport:
-    """Start the agent under its supervisor, or attach to the one already running, and report how it ended."""
+    Returns how it ended, and the file with all it printed (missing when it never started).
+    """
     place, agent = run.place, resolve(run.agent)
     prompt, private, tree = place.folder / PROMPT, place.folder / PRIVATE, place.folder / "tree"
     private.mkdir(parents=True, exist_ok=True)
@@ -66,7 +64,7 @@ async def run_supervised(run: AgentRun) -> AgentReport:
     )
     async with ended_if_cancelled(place.folder / AGENT):
         (result,) = await run_job(place.folder / AGENT, Job(steps=(step,), deadline=run.deadline))
-    return _report(place, result, agent.adapter.read(private, result.stdout))
+    return _report(place, result, agent.adapter.read(private, result.stdout)), result.stdout
 
 
 def _report(place: Place, result: StepResult, reading: Reading) -> AgentReport:
