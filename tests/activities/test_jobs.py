@@ -120,6 +120,10 @@ async def test_stop_on_failure_leaves_the_rest_out(tmp_path: Path, shell: Callab
     assert not (tmp_path / "ran").exists()
 
 
+OF_GLIBC = 1 << 31 | 1 << 32
+"""Signals 32 and 33 are the C library's own: what make starts by `posix_spawn` ignores them, and nobody can undo it."""
+
+
 async def test_a_step_starts_clean(tmp_path: Path) -> None:
     script = "cd /proc/$$/fd; echo *; env | cut -d= -f1 | sort | xargs; grep -E 'Sig(Ign|Blk)' /proc/self/status"
     step = Step("s", ("/bin/sh", "-c", script), tmp_path, {"PATH": "/usr/bin:/bin", "X": "1"}, 5.0)
@@ -127,7 +131,7 @@ async def test_a_step_starts_clean(tmp_path: Path) -> None:
     descriptors, names, *signals = result.stdout.read_text().splitlines()
     assert descriptors.split() in (["0", "1", "2"], ["0", "1", "2", "3"])  # the third reads the folder
     assert {*names.split()} - {"OLDPWD", "PWD", "SHLVL", "_"} == {"ORCH_JOB", "PATH", "X"}
-    assert [line.split()[1] for line in signals] == ["0" * 16] * 2
+    assert [int(line.split()[1], 16) & ~OF_GLIBC for line in signals] == [0, 0]
 
 
 async def test_stdin_is_empty_or_a_file(tmp_path: Path, shell: Callable[..., Step]) -> None:

@@ -21,9 +21,9 @@ Screenshots = Callable[[str], list[Path]]
 LADDER = tuple(f'test "$(cat level)" -ge {n}' for n in (1, 2, 3))
 TABLE = """
 candidate | agent | status | rungs | changed | cost | reason
-1 | cmd:true | red | 0/3 | no | 0 s | fewer rungs (passed 0, winner 3)
-2 | cmd:sh half_a_fix.sh | red | 2/3 | yes | 0 s | fewer rungs (passed 2, winner 3)
 ★ 3 | cmd:echo 3 > level | passed | 3/3 | yes | 0 s | won (decided by rungs)
+2 | cmd:sh half_a_fix.sh | red | 2/3 | yes | 0 s | fewer rungs (passed 2, winner 3)
+1 | cmd:true | red | 0/3 | no | 0 s | fewer rungs (passed 0, winner 3)
 4 | cmd:echo exit > tests/check.sh | red | 0/3 | no | 0 s | fewer rungs (passed 0, winner 3); 1 protected path restored
 """.strip()
 
