@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from pathlib import Path
 
 from ...workflows.model.attempt import AgentReport
 from ...workflows.model.verdict import Excerpt
-from ..effect import ended_if_cancelled
+from ..effect import in_thread, kill_requested
 from ..excerpts import excerpt
-from ..jobs import Job, Step, StepResult, run_job
+from ..jobs import Job, Step, StepResult, end_job, run_job
 from ..places import Place
 from .adapter import Reading
 from .registry import resolve
@@ -48,7 +49,8 @@ class AgentRun:
 async def run_supervised(run: AgentRun) -> tuple[AgentReport, Path]:
     """Start the agent under its supervisor, or attach to the one already running.
 
-    Returns how it ended, and the file with all it printed (missing when it never started).
+    Returns how it ended, and the file with all it printed (missing when it never started). A cancellation ends the
+    agent and is no error here, so that what it used is known; the workflow stops before the next step.
     """
     place, agent = run.place, resolve(run.agent)
     prompt, private, tree = place.folder / PROMPT, place.folder / PRIVATE, place.folder / "tree"
@@ -62,9 +64,20 @@ async def run_supervised(run: AgentRun) -> tuple[AgentReport, Path]:
         timeout_s=max(0.0, run.deadline - time.time()),
         stdin=prompt,
     )
-    async with ended_if_cancelled(place.folder / AGENT):
-        (result,) = await run_job(place.folder / AGENT, Job(steps=(step,), deadline=run.deadline))
+    result = await _to_its_end(place.folder / AGENT, Job(steps=(step,), deadline=run.deadline))
     return _report(place, result, agent.adapter.read(private, result.stdout)), result.stdout
+
+
+async def _to_its_end(folder: Path, job: Job) -> StepResult:
+    """Wait for the job; cancelled for good, end it and return what it came to: what it used is still owed."""
+    try:
+        (result,) = await run_job(folder, job)
+    except asyncio.CancelledError:
+        if not kill_requested():
+            raise
+        await in_thread(end_job, folder)
+        (result,) = await run_job(folder, job)
+    return result
 
 
 def _report(place: Place, result: StepResult, reading: Reading) -> AgentReport:

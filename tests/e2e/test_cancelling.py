@@ -49,7 +49,18 @@ async def test_runs_cancelled_while_their_candidates_queue_leave_no_slot_taken(
     assert [path for path in (*client.home.slots.glob("*"), *client.home.ports.glob("*")) if path.name.isdigit()] == []
 
 
-async def _cancel(client: Client, repo: Path, sign: Path, **options: Any) -> None:
+async def test_what_a_cancelled_agent_used_is_still_counted(client: Client, project: Path, tmp_path: Path) -> None:
+    """Faults 5 and 9: a run that is cut short owes what was spent."""
+    report = """echo '{"tokens_in": 70, "usd": 0.2}' > $ORCH_USAGE_FILE"""
+
+    run = await _cancel(client, project, tmp_path / "here", agent=(f"cmd:{report}; touch {tmp_path}/here; sleep 300",))
+
+    view = await client.view(run)
+    assert (view.usage.tokens, view.usage.usd) == (70, 0.2)
+    assert view.iterations[0].candidates[0].failure.startswith("cancelled")
+
+
+async def _cancel(client: Client, repo: Path, sign: Path, **options: Any) -> str:
     """Start a run, cancel it once it shows a sign or waits, and see that nothing of it is left."""
     given = {"goal": "raise", "repo": repo, "verify": ("grep -q 3 level",), "promote": "none", "sandbox": False}
     run = await client.start_goal(**{**given, **options})
@@ -63,3 +74,4 @@ async def _cancel(client: Client, repo: Path, sign: Path, **options: Any) -> Non
             await asyncio.sleep(0.05)
     assert view.status is RunStatus.CANCELLED
     assert find_jobs(client.home.run(run)) == []
+    return run
