@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from orch import Client
 from orch.activities.home import Home
+from orch.worker import engine
+from orch.worker.state import open_state
 
 
 def _load_kit() -> ModuleType:
@@ -79,3 +83,22 @@ def fingerprint() -> Callable[[Path], dict[str, str]]:
 def home(tmp_path: Path) -> Home:
     """A state directory."""
     return Home(tmp_path / "state")
+
+
+@pytest.fixture(scope="session")
+def engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A state directory with a running local engine."""
+    home = Home(tmp_path_factory.mktemp("engine") / "state")
+    open_state(home)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
+            patch.delenv(name, raising=False)
+        asyncio.run(engine.ensure_up(home))
+    yield home
+    asyncio.run(engine.down(home))
+
+
+@pytest.fixture
+def client(engine_home: Home) -> Client:
+    """A client of the session's engine."""
+    return Client(engine_home)

@@ -1,9 +1,8 @@
-"""A real engine for the whole session, a project with a ladder of three rungs, and scripted agents that climb it."""
+"""A project with a ladder of three rungs, and scripted agents that climb it."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,32 +10,10 @@ from typing import Any
 import pytest
 
 from orch import Client
-from orch.activities.home import Home
-from orch.worker import engine
-from orch.worker.state import open_state
 from orch.workflows.model.view import RunView
 
 LADDER = tuple(f'test "$(cat level)" -ge {n}' for n in (1, 2, 3))
 """Three rungs: the number in the file `level` must reach 1, 2, 3."""
-
-
-@pytest.fixture(scope="session")
-def engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A state directory with a running local engine."""
-    home = Home(tmp_path_factory.mktemp("engine") / "state")
-    open_state(home)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
-            patch.delenv(name, raising=False)
-        asyncio.run(engine.ensure_up(home))
-    yield home
-    asyncio.run(engine.down(home))
-
-
-@pytest.fixture
-def client(engine_home: Home) -> Client:
-    """A client of the session's engine."""
-    return Client(engine_home)
 
 
 @pytest.fixture

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, async_playwright
-
-from orch import Client
-from orch.activities.home import Home
-from orch.worker import engine
-from orch.worker.state import open_state
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -27,25 +21,6 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-
-
-@pytest.fixture(scope="module")
-def engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A state directory with a running local engine."""
-    home = Home(tmp_path_factory.mktemp("engine") / "state")
-    open_state(home)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
-            patch.delenv(name, raising=False)
-        asyncio.run(engine.ensure_up(home))
-    yield home
-    asyncio.run(engine.down(home))
-
-
-@pytest.fixture
-def client(engine_home: Home) -> Client:
-    """A client of that engine."""
-    return Client(engine_home)
 
 
 @pytest.fixture
