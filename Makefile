@@ -43,7 +43,7 @@ bench: $(READY) ## wall time and CPU as ratios to a bare shell script (BENCH=--q
 
 soak: $(READY) ## the long kill and churn runs
 	scripts/system-packages git bubblewrap
-	$(BIN)/pytest -m soak
+	$(BIN)/pytest -m soak --numprocesses $(JOBS) --timeout 600
 
 docs: $(READY) ## write docs/cli.md from the command line itself
 	$(BIN)/python -m orch.cli.reference > docs/cli.md

@@ -29,7 +29,7 @@ from orch.workflows.model.view import RunStatus, RunView
 pytestmark = [pytest.mark.engine]
 
 STRIDE = 50
-SOAK_OFFSETS = tuple(range(5, STRIDE, 5))
+SOAK_OFFSETS = tuple(range(1, STRIDE, 2))
 
 AGENT = (
     'cmd:echo started >> $(dirname "$ORCH_USAGE_FILE")/starts; sleep 0.5; '
@@ -88,9 +88,16 @@ async def test_killed_run_ends_like_an_uninterrupted_one(
 @pytest.mark.parametrize("offset", SOAK_OFFSETS)
 @VICTIMS
 async def test_killed_anywhere_run_ends_like_an_uninterrupted_one(
-    own_engine: Home, project: Path, worker: bool, server: bool, offset: int
+    own_engine: Home,
+    project: Path,
+    worker: bool,
+    server: bool,
+    offset: int,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    await _compare(own_engine, project, Plug(own_engine, worker, server), offset=offset)
+    plug = Plug(own_engine, worker, server)
+    await _compare(own_engine, project, plug, offset=offset)
+    record_property("kills", plug.kills)
 
 
 async def test_agent_outlives_its_killed_worker(own_engine: Home, project: Path) -> None:
