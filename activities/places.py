@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..workflows.errors import HostFaultError
 from ..workflows.model.attempt import AttemptKey
+from ..workflows.model.goal import PrepareRun
 from . import slots
 from .artifacts import kept_request
 from .home import Home
@@ -48,7 +50,7 @@ class Place:
         private = {"HOME": self.folder / "home", "TMPDIR": self.folder / "tmp"}
         for path in private.values():
             path.mkdir(parents=True, exist_ok=True)
-        port, programs = self._first_port(), kept_request(self.home, self.key.run).path
+        port, programs = self._first_port(), self._request.path
         return scrubbed_environment(
             {
                 **{name: str(path) for name, path in private.items()},
@@ -69,14 +71,17 @@ class Place:
         if not sandbox:
             return argv
         tmp = self.folder / "tmp"
-        request = kept_request(self.home, self.key.run)
-        known = (*argv, request.path or os.environ.get("PATH", ""), request.repo)
+        known = (*argv, self._request.path or os.environ.get("PATH", ""), self._request.repo)
         hidden = any(f"{TMP}/" in text for text in known)
         return wrap(argv, Fence((*writable, self.folder / "home", tmp), network=network, tmp=None if hidden else tmp))
 
     def release_ports(self) -> None:
         """Give the port block back. Idempotent."""
         slots.release(self.home.ports, self.owner)
+
+    @cached_property
+    def _request(self) -> PrepareRun:
+        return kept_request(self.home, self.key.run)
 
     def _first_port(self) -> int:
         block = slots.claim(self.home.ports, self.owner, PORT_BLOCKS)

@@ -9,9 +9,6 @@ OrchError
 
 from __future__ import annotations
 
-RETRYABLE = ("HostFaultError",)
-"""Type names a retry may mend; every other exception of an activity is a bug or a refusal."""
-
 
 class OrchError(Exception):
     """The base: a lower-case fragment that names the thing, and a hint that names the mend."""

@@ -18,7 +18,6 @@ class Failure(StrEnum):
     SETUP = "setup_failed"
     HOST_LOST = "host_lost"
     CANCELLED = "cancelled"
-    SNAPSHOT = "snapshot_failed"
     INTERNAL = "internal"
 
 
