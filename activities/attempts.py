@@ -1,4 +1,4 @@
-"""The steps of one attempt on its host: slot, workspace, agent, snapshot, close."""
+"""The steps of one attempt on its host: workspace (once there is a slot), agent, snapshot, close."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ..workflows.model.attempt import (
     CloseAttempt,
     OpenWorkspace,
     RunAgent,
-    Slot,
-    SlotRequest,
     Snapshot,
     TakeSnapshot,
     Workspace,
@@ -48,20 +46,11 @@ class Attempts:
         self._freed = asyncio.Condition()
 
     @effect
-    async def claim_slot(self, request: SlotRequest) -> Slot:
-        """Wait for room on this host and hold it for the attempt."""
-        name = self._place(request).owner
-        while (index := slots.claim(self._home.slots, name, self._slots)) is None:
-            if request.deadline is not None and time.time() >= request.deadline:
-                return Slot(index=None)
-            left = SLOT_POLL_S if request.deadline is None else request.deadline - time.time()
-            await self._slot_freed(within_s=min(SLOT_POLL_S, left))
-        return Slot(index=index)
-
-    @effect
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
-        """Make the attempt's workspace and set it up; a failing set-up is a value."""
+        """Make the workspace once this host has room, and set it up; no room and a failing set-up are values."""
         place, store = self._place(request), Store(self._home, request.store)
+        if not await self._slot(place.owner, request.deadline):
+            return Workspace(path=None)
         opened = place.folder / "opened"
         if not opened.exists():
             await in_thread(workspaces().open, store, place.folder, request.commit)
@@ -99,6 +88,15 @@ class Attempts:
         async with self._freed:
             self._freed.notify_all()
 
+    async def _slot(self, owner: str, deadline: float | None) -> bool:
+        """Hold a slot, or the one it has; False when the deadline passed before there was one."""
+        while slots.claim(self._home.slots, owner, self._slots) is None:
+            left = SLOT_POLL_S if deadline is None else deadline - time.time()
+            if left <= 0:
+                return False
+            await self._slot_freed(within_s=min(SLOT_POLL_S, left))
+        return True
+
     async def _slot_freed(self, *, within_s: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s), self._freed:
@@ -130,7 +128,7 @@ class Attempts:
             )
             write_changes(folder / MADE_BY_SETUP, made)
 
-    def _place(self, request: SlotRequest | OpenWorkspace | RunAgent) -> Place:
+    def _place(self, request: OpenWorkspace | RunAgent) -> Place:
         return Place(self._home, request.attempt, self._home.attempt(request.attempt))
 
 

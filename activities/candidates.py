@@ -10,7 +10,7 @@ from ..workflows.model.attempt import Snapshot
 from .carry import carried_paths
 from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
-from .protection import protected_index, restore_entries
+from .protection import protected_changes, undo
 from .recording import make_ordinary, nested_repositories, record_tree, trust_times, untouched
 
 MAX_NAMES = 20
@@ -36,18 +36,18 @@ def candidate_tree(
     odd = record_tree(git, without=left_out)
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
     changes = _changes(git, commit)
-    warnings += _keep_submodules(git, commit, changes, checkout)
-    _keep_untouched(git, changes, index)
-    _forget_setup(git, commit, made)
-    restored = protected_index(git, commit, protected) if protected else []
-    tree = git.text("write-tree")
-    changed = git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", commit, tree)
+    warnings += _inside_submodules(git, commit, changes, checkout)
+    foreign = _not_by_agent(git, changes, index, made)
+    restored = protected_changes([change for change in changes if change not in foreign], protected)
+    if foreign or restored:
+        undo(git, [*foreign, *restored])
+        changes = _changes(git, commit)
     return Snapshot(
         commit=commit,
-        tree=tree,
-        changed=len(changed),
-        paths=tuple(map(display, changed[:MAX_NAMES])),
-        restored=_few([display(name) for name in restored]),
+        tree=git.text("write-tree"),
+        changed=len(changes),
+        paths=tuple(display(change.name) for change in changes[:MAX_NAMES]),
+        restored=_few([display(change.name) for change in restored]),
         warnings=_few(warnings),
     )
 
@@ -62,11 +62,21 @@ def _open_nested(git: Git, left_out: Sequence[bytes]) -> list[str]:
     return warnings
 
 
-def _keep_submodules(git: Git, commit: str, changes: Sequence[Change], checkout: int) -> list[str]:
-    """Put moved submodule links back, and tell of files changed inside: both would be gone with the workspace."""
-    moved = [change for change in changes if change.old_mode == change.mode == GITLINK]
-    restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in moved])
-    names = {change.name for change in moved}
+def _not_by_agent(git: Git, changes: Sequence[Change], index: Path, made: Sequence[Change]) -> set[Change]:
+    """Changes that are none of the agent's work: moved submodule links, what set-up made, what git converted anew."""
+    known = {(change.name, change.mode, change.id) for change in made}
+    unchanged_since = {change for change in changes if (change.name, change.mode, change.id) in known}
+    return unchanged_since | set(filter(_is_moved_link, changes)) | set(_converted(git, changes, index))
+
+
+def _is_moved_link(change: Change) -> bool:
+    """Whether a submodule points to another commit, which would be gone with the workspace."""
+    return change.old_mode == change.mode == GITLINK
+
+
+def _inside_submodules(git: Git, commit: str, changes: Sequence[Change], checkout: int) -> list[str]:
+    """Tell of new commits and changed files inside of submodules."""
+    names = {change.name for change in changes if _is_moved_link(change)}
     if git.ok("cat-file", "-e", f"{commit}:.gitmodules"):
         links = [record for record in git.lines("ls-files", "-z", "--stage") if record.startswith(GITLINK.encode())]
         paths = [record.partition(b"\t")[2] for record in links]
@@ -80,29 +90,21 @@ def _changed_since(folder: Path, checkout: int) -> bool:
     return any(file.lstat().st_mtime_ns > checkout for file in files)
 
 
-def _keep_untouched(git: Git, changes: Sequence[Change], index: Path) -> None:
-    """When attributes changed, keep the entries of files that were not touched.
+def _converted(git: Git, changes: Sequence[Change], index: Path) -> list[Change]:
+    """When attributes changed, the changes of files that were not touched.
 
     Git converts those anew that are as young as their index, which would make the tree depend on the clock.
     """
-    if any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
-        same = {c.name: c for c in changes if NOTHING not in {c.old_mode, c.mode}}
-        kept = untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))
-        restore_entries(git, [(same[name].old_mode, same[name].old_id, name) for name in kept])
+    if not any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
+        return []
+    same = {change.name: change for change in changes if NOTHING not in {change.old_mode, change.mode}}
+    return [same[name] for name in untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))]
 
 
 def setup_changes(git: Git, commit: str, carried: Sequence[str]) -> list[Change]:
     """What set-up changed in a workspace that no agent has touched yet."""
     record_tree(git, without=[os.fsencode(path) for path in carried_paths(git.cwd, carried)])
     return _changes(git, commit)
-
-
-def _forget_setup(git: Git, commit: str, made: Sequence[Change]) -> None:
-    known = {(change.name, change.mode, change.id) for change in made}
-    same = (
-        [change for change in _changes(git, commit) if (change.name, change.mode, change.id) in known] if known else []
-    )
-    restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in same])
 
 
 def _few(texts: list[str]) -> tuple[str, ...]:

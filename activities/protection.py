@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pathspec
 
-from .changes import NOTHING, joined, parse_raw
+from .changes import NOTHING, Change, joined
 from .git import Git
 from .recording import untouched
 from .store import Store
@@ -26,23 +26,17 @@ def matches(spec: pathspec.GitIgnoreSpec, name: bytes) -> bool:
     return bool(spec.match_file(name.decode("utf-8", "surrogateescape").replace("\n", "_")))
 
 
-def protected_index(git: Git, commit: str, protected: Sequence[str]) -> list[bytes]:
-    """In the index of `git`, put every protected path back to its entry in `commit`; return those that differed.
-
-    Added paths go, changed and deleted ones come back. The work tree is not touched.
-    """
+def protected_changes(changes: Sequence[Change], protected: Sequence[str]) -> list[Change]:
+    """Those of the changes whose path is protected."""
     spec = matcher(protected)
-    raw = git.lines("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit)
-    changes = [change for change in parse_raw(raw) if matches(spec, change.name)]
-    restore_entries(git, [(change.old_mode, change.old_id, change.name) for change in changes])
-    return [change.name for change in changes]
+    return [change for change in changes if matches(spec, change.name)]
 
 
-def restore_entries(git: Git, entries: Sequence[tuple[str, str, bytes]]) -> None:
-    """Set index entries (mode, id, name). Mode NOTHING removes; that comes first: a file can replace a folder."""
-    lines = [f"{mode} {oid}\t".encode() + name for mode, oid, name in sorted(entries, key=lambda e: e[0] != NOTHING)]
-    if lines:
-        git.run("update-index", "-z", "--index-info", stdin=joined(lines))
+def undo(git: Git, changes: Sequence[Change]) -> None:
+    """Set the index entries back to what they were. Removals come first: a file can replace a folder."""
+    ordered = sorted(changes, key=lambda change: change.old_mode != NOTHING)
+    lines = [f"{change.old_mode} {change.old_id}\t".encode() + change.name for change in ordered]
+    git.run("update-index", "-z", "--index-info", stdin=joined(lines))
 
 
 def changed_protected(store: Store, tree: Path, *, index: Path, protected: Sequence[str]) -> list[bytes]:

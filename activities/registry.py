@@ -20,7 +20,6 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
         runs.move_head,
         runs.promote,
         runs.close_run,
-        attempts.claim_slot,
         attempts.open_workspace,
         attempts.run_agent,
         attempts.take_snapshot,

@@ -1,4 +1,4 @@
-"""One attempt as a child workflow: slot → workspace → agent → snapshot → measure → close."""
+"""One attempt as a child workflow: workspace → agent → snapshot → measure → close."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from .model.attempt import (
     Measure,
     OpenWorkspace,
     RunAgent,
-    SlotRequest,
     Snapshot,
     TakeSnapshot,
 )
@@ -48,22 +47,13 @@ class Attempt:
         return self._candidate
 
     async def _steps(self, request: AttemptRequest) -> None:
-        self._begin("waiting for a slot")
-        slot = await workflow.execute_activity(
-            effects.claim_slot,
-            SlotRequest(attempt=request.attempt, deadline=request.deadline),
-            **self._options(effects.WAIT, "wait for a slot"),
-        )
-        if slot.index is None:
-            late = Exit(kind=ExitKind.NOT_STARTED, detail="the run's deadline passed before there was a slot")
-            self._note(exit=late, failure=Failure.NOT_STARTED, failure_detail=late.detail)
-        elif await self._open(request):
+        if await self._open(request):
             report = await self._agent(request)
             if report.exit.kind is not ExitKind.NOT_STARTED:
                 await self._measure(request, await self._snapshot(request))
 
     async def _open(self, request: AttemptRequest) -> bool:
-        self._begin("opening the workspace")
+        self._begin("waiting for a slot and opening the workspace")
         workspace = await workflow.execute_activity(
             effects.open_workspace,
             OpenWorkspace(
@@ -72,9 +62,14 @@ class Attempt:
                 commit=request.commit,
                 contract=request.contract,
                 sandbox=request.sandbox,
+                deadline=request.deadline,
             ),
             **self._options(effects.WAIT, "open workspace"),
         )
+        if workspace.path is None:
+            late = Exit(kind=ExitKind.NOT_STARTED, detail="the run's deadline passed before there was a slot")
+            self._note(exit=late, failure=Failure.NOT_STARTED, failure_detail=late.detail)
+            return False
         if workspace.setup is None or workspace.setup.ok:
             return True
         output = workspace.setup_output

@@ -18,8 +18,6 @@ from .model.attempt import (
     Measure,
     OpenWorkspace,
     RunAgent,
-    Slot,
-    SlotRequest,
     Snapshot,
     TakeSnapshot,
     Workspace,
@@ -75,14 +73,8 @@ async def prepare_run(request: PrepareRun) -> RunPrepared:
 
 
 @activity.defn
-async def claim_slot(request: SlotRequest) -> Slot:
-    """Wait for room on this host and hold it for the attempt."""
-    raise NotImplementedError
-
-
-@activity.defn
 async def open_workspace(request: OpenWorkspace) -> Workspace:
-    """Make the attempt's workspace and set it up; a failing set-up is a value."""
+    """Make the workspace once this host has room, and set it up; no room and a failing set-up are values."""
     raise NotImplementedError
 
 

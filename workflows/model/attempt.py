@@ -82,39 +82,36 @@ class AttemptRequest(Value):
     sandbox: bool
 
 
-class SlotRequest(Value):
-    """Ask the host for room to run one attempt; waits until there is some, or until the deadline."""
-
-    attempt: AttemptKey
-    deadline: float | None = None
-
-
-class Slot(Value):
-    """Room on a host, held until the attempt is closed, also over a worker's death; None past the deadline."""
-
-    index: int | None
-
-
 class OpenWorkspace(Value):
-    """Make the attempt's workspace from a commit of the store and set it up."""
+    """Wait for room on the host, then make the attempt's workspace from a commit of the store and set it up.
+
+    Attributes:
+        attempt: whose workspace; it holds a slot of the host until it is closed, also over a worker's death.
+        store: the store's key.
+        commit: what is checked out.
+        contract: names the set-up.
+        sandbox: whether set-up runs in the sandbox.
+        deadline: absolute Unix time after which it waits no longer; None without one.
+    """
 
     attempt: AttemptKey
     store: str
     commit: Sha
     contract: Contract
     sandbox: bool
+    deadline: float | None = None
 
 
 class Workspace(Value):
     """An isolated working copy.
 
     Attributes:
-        path: absolute path on the host that made it.
+        path: absolute path on the host that made it; None when the deadline passed before there was room.
         setup: how set-up ended; None when the contract has none.
         setup_output: what a failing set-up printed.
     """
 
-    path: str
+    path: str | None
     setup: Exit | None = None
     setup_output: Excerpt = Excerpt()
 
