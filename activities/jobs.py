@@ -23,7 +23,7 @@ LOG = "supervisor.log"
 POLL_S = 0.02
 """How often is looked where nothing can be waited for."""
 
-STOP_PATIENCE_S = 2.0 + sum(grace for _, grace in supervisor.LADDER)
+STOP_PATIENCE_S = 2.0 + sum(grace for _, grace in supervisor.SIGNALS)
 """How long a supervisor may take to end its step before it is killed."""
 
 HINT = "check this host's free space, process limits and the rights of that folder"
@@ -41,6 +41,8 @@ class Step:
         env: its whole environment.
         timeout_s: wall seconds it may take.
         stdin: a file to read; None is an empty input.
+        idle_s: seconds of silence on both streams after which it is stopped; None lets it be silent.
+        signals: what stops it before KILL, with the seconds to react to each.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Step:
     env: Mapping[str, str]
     timeout_s: float
     stdin: Path | None = None
+    idle_s: float | None = None
+    signals: tuple[tuple[str, float], ...] = supervisor.SIGNALS
 
 
 @dataclass(frozen=True)
@@ -246,6 +250,8 @@ def _recorded(job: Job) -> dict[str, Any]:
             "env": dict(step.env),
             "timeout_s": step.timeout_s,
             "stdin": None if step.stdin is None else str(step.stdin.absolute()),
+            "idle_s": step.idle_s,
+            "signals": step.signals,
         }
         for step in job.steps
     ]

@@ -1,11 +1,11 @@
 """The supervisor of one job: it runs the steps, outlives the worker, and leaves nothing running.
 
-A program of the standard library alone (`python -I -S supervisor.py FOLDER LOCK_FD`) that imports little (no
-pathlib, no typing), because every job pays for its start. FOLDER holds one job:
+A program of the standard library alone (`python -I -S supervisor.py FOLDER LOCK_FD`) that imports little, because
+every job pays for its start. FOLDER holds one job:
 
     job.json            the steps; written by the starter
     lock                locked as long as the supervisor lives (LOCK_FD is inherited and only kept open)
-    supervisor.json     its pid and start time; once this is there, steps may have run
+    supervisor.json     its pid and start time: steps may have run
     1-stdout  1-stderr  the output of each step, capped
     results.jsonl       a line for each step that ended
     exit.json           written last: the results are final
@@ -36,7 +36,7 @@ MARK = "ORCH_JOB"
 GUARD = "bwrap"
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
 
-LADDER = ((signal.SIGINT, 1.5), (signal.SIGTERM, 1.5))
+SIGNALS = (("INT", 1.5), ("TERM", 1.5))
 """What is sent when a limit is reached, and the seconds to react to it; then comes KILL."""
 
 CAP, TAIL, CHUNK = 64 << 20, 64 << 10, 256 << 10
@@ -47,8 +47,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 def start_ticks(pid: int) -> int | None:
     """When the process started, in ticks since boot; None when it is gone or a zombie."""
-    fields = _stat(pid)
-    return None if fields is None else int(fields[19])
+    return int(fields[19]) if (fields := _stat(pid)) else None
 
 
 def below(roots: set[int]) -> list[int]:
@@ -69,8 +68,7 @@ def pids() -> list[int]:
 
 def write_whole(path: str, value: object) -> None:
     """Write a JSON file, readable by its owner only, that is complete or not there."""
-    descriptor = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
+    with open(f"{path}.new", "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         json.dump(value, file)
     os.replace(f"{path}.new", path)
 
@@ -133,9 +131,10 @@ class Supervisor:
         self.folder, self.job = folder, job
         self.deadline: float = float("inf") if job["deadline"] is None else job["deadline"]
         self.deadline_too = time.monotonic() + self.deadline - time.time()  # for a wall clock that is set back
-        self.head, self.spared, self.ended = 0, 0, 0.0
+        self.head, self.spared, self.stop = 0, 0, 0
+        self.ended, self.heard, self.patience = 0.0, 0.0, float("inf")
         self.status: int | None = None
-        self.alone, self.stop = True, 0
+        self.alone = True
         self.pumps: dict[int, Pump] = {}
         self.libc = ctypes.CDLL(None)
         self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -153,8 +152,7 @@ class Supervisor:
             for number, step in enumerate(self.job["steps"], 1):
                 begun = self.ended = time.monotonic()
                 ended = self._step(number, step)
-                line = {"exit": ended, "wall_s": round(self.ended - begun, 4)}
-                results.write(f"{json.dumps(line)}\n")
+                results.write(json.dumps({"exit": ended, "wall_s": round(self.ended - begun, 4)}) + "\n")
                 results.flush()
                 os.fdatasync(results.fileno())
                 if self.job["stop_on_failure"] and ended["kind"] != "ok":
@@ -166,26 +164,27 @@ class Supervisor:
             return refused
         streams = [Pump(f"{self.folder}/{number}-{name}") for name in ("stdout", "stderr")]
         try:
-            limit = time.monotonic() + step["timeout_s"]
+            self.heard, self.patience = time.monotonic(), step["idle_s"] or float("inf")
+            limit = self.heard + step["timeout_s"]
             if problem := self._start(step, streams):
                 return {"kind": "not_started", "detail": problem}
-            return self._watch(limit, f"{step['timeout_s']:g} s")
+            return self._watch(limit, f"{step['timeout_s']:g} s", step["signals"])
         finally:
             self._sweep()
             for pump in streams:
                 pump.close()
 
-    def _watch(self, limit: float, name: str) -> dict[str, Any]:
+    def _watch(self, limit: float, name: str, signals: list[tuple[str, float]]) -> dict[str, Any]:
         while self.status is None:
             if over := self._over(limit, name):
-                for number, grace_s in LADDER:
-                    self._send(number)
+                for number, grace_s in signals:
+                    self._send(getattr(signal, f"SIG{number}"))
                     until = time.monotonic() + grace_s
                     while not self.alone and time.monotonic() < until:
                         self._turn(until)
                 self.ended = time.monotonic()
                 return over
-            self._turn(min(limit, self.deadline_too))
+            self._turn(min(limit, self.deadline_too, self.heard + self.patience))
         code = os.waitstatus_to_exitcode(self.status)
         return {"kind": "failed" if code > 0 else "signalled", "number": abs(code)} if code else {"kind": "ok"}
 
@@ -195,14 +194,17 @@ class Supervisor:
         if self.stop:
             return {"kind": "signalled", "number": self.stop, "detail": "stopped"}
         if now >= self.deadline_too or time.time() >= self.deadline:
-            return {"kind": "timed_out", "detail": "deadline"}
-        return {"kind": "timed_out", "detail": name} if now >= limit else None
+            name = "deadline"
+        elif now >= self.heard + self.patience:
+            name = f"silent for {self.patience:g} s"
+        elif now < limit:
+            return None
+        return {"kind": "timed_out", "detail": name}
 
     def _start(self, step: dict[str, Any], streams: list[Pump]) -> str:
         """Start a step's process; return why it could not be started, or nothing."""
         reader, writer = os.pipe()
-        self.status = None
-        self.head = os.fork()
+        self.status, self.head = None, os.fork()
         if not self.head:
             self._become(step, [pump.inlet for pump in streams], writer)
         for descriptor in (writer, *(pump.inlet for pump in streams)):
@@ -226,25 +228,24 @@ class Supervisor:
             what = step["stdin"] or os.devnull
             for standard, source in enumerate((os.open(what, os.O_RDONLY), *outputs)):
                 os.dup2(source, standard)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python
-                signal.signal(number, signal.SIG_DFL)
+            for number in range(1, 32):  # what Python ignores, and what a caller in the background does
+                signal.signal(number, signal.SIG_DFL) if signal.getsignal(number) is signal.SIG_IGN else None
             what = step["argv"][0]
             os.execvpe(what, step["argv"], {**step["env"], MARK: self.folder})  # noqa: S606
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            os.write(report, f"{what}: {reason}".encode("utf-8", "replace"))
+            os.write(report, f"{what}: {getattr(error, 'strerror', None) or error}".encode("utf-8", "replace"))
         finally:
             os._exit(127)
 
     def _turn(self, until: float) -> None:
         """Wait until `until` (monotonic) at most for output, an ended child or a signal; take care of it."""
-        left = max(0.0, min(until - time.monotonic(), 1.0))
-        for descriptor, _ in self.poll.poll(left * 1000):
+        for descriptor, _ in self.poll.poll(1000 * max(0.0, min(until - time.monotonic(), 1.0))):
             if descriptor == self.wake:
-                numbers = os.read(self.wake, 512)
-                self.stop = self.stop or next((n for n in numbers if n in {signal.SIGINT, signal.SIGTERM}), 0)
+                self.stop = self.stop or next((n for n in os.read(self.wake, 512) if n in (2, 15)), 0)  # INT, TERM
                 self._reap()
-            elif not self.pumps[descriptor].move():
+            elif self.pumps[descriptor].move():
+                self.heard = time.monotonic()
+            else:
                 self.poll.unregister(descriptor)
                 del self.pumps[descriptor]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,10 @@ def _load_kit() -> ModuleType:
 
 _kit = _load_kit()
 
+
+for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:  # started in the background: what the tests start would ignore it
+        signal.signal(_number, _usual)
 
 _status = pytest.StashKey[int]()
 

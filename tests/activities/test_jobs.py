@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,27 @@ async def test_eight_jobs_run_side_by_side(tmp_path: Path, shell: Callable[..., 
     done = await asyncio.gather(*(run_job(tmp_path / f"job{n}", job) for n in range(8)))
     assert [exits(results) for results in done] == [["ok"]] * 8
     assert time.monotonic() - begun < 4
+
+
+async def test_silence_ends_a_step_and_keeps_what_it_said(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    step = replace(shell("echo one line; sleep 30"), idle_s=0.5, timeout_s=60.0)
+    (result,) = await run_job(tmp_path / "job", Job((step,)))
+    assert str(result.exit) == "timed out (silent for 0.5 s)"
+    assert result.wall_s < 5
+    assert result.stdout.read_text() == "one line\n"
+
+
+async def test_a_step_that_goes_on_talking_is_not_silent(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    step = replace(shell("for i in 1 2 3 4 5 6; do sleep 0.2; echo $i >&2; done"), idle_s=0.6)
+    (result,) = await run_job(tmp_path / "job", Job((step,)))
+    assert result.exit.ok
+
+
+async def test_a_step_is_stopped_by_the_signals_it_knows(tmp_path: Path, shell: Callable[..., Step]) -> None:
+    listens = "trap 'echo INT' INT; trap 'echo TERM; exit' TERM; while :; do sleep 0.05; done"
+    steps = (
+        replace(shell(listens), timeout_s=0.3, signals=(("TERM", 2.0),)),
+        replace(shell(listens), timeout_s=0.3, signals=()),
+    )
+    results = await run_job(tmp_path / "job", Job(steps))
+    assert [result.stdout.read_text() for result in results] == ["TERM\n", ""]

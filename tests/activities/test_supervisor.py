@@ -33,6 +33,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "env": {"PATH": os.environ["PATH"]},
             "timeout_s": 20,
             "stdin": None,
+            "idle_s": None,
+            "signals": supervisor.SIGNALS,
         }
         value = {"steps": [step], "stop_on_failure": False, "deadline": None, **job}
         supervisor.write_whole(str(tmp_path / supervisor.JOB), value)
