@@ -7,6 +7,7 @@ from pydantic import Field
 from .base import RunId, Sha, Value
 from .contract import Contract
 from .exit import Exit
+from .outcome import Account, Outcome, OutcomeKind, Session
 from .usage import Usage
 from .verdict import Excerpt
 
@@ -52,6 +53,18 @@ class Snapshot(Value):
     warnings: tuple[str, ...] = ()
 
 
+class SpendCaps(Value):
+    """What all attempts and reviews of a run may spend together; None is no cap.
+
+    Attributes:
+        tokens: tokens of every kind.
+        usd: US dollars.
+    """
+
+    tokens: int | None = None
+    usd: float | None = None
+
+
 class AttemptRequest(Value):
     """Everything one attempt needs; the input of its workflow.
 
@@ -65,8 +78,13 @@ class AttemptRequest(Value):
         feedback: what failed last time and what others tried.
         notes: operator notes, oldest first.
         deadline: absolute Unix time of the run's deadline; None without one.
-        limit_s: wall seconds for the agent's process.
+        limit_s: wall seconds for the agent, from its first launch to its last.
         sandbox: whether commands run in the sandbox.
+        session: the conversation to take up; None to begin anew.
+        fork: whether to branch off from that session under a new id.
+        origin: where the session comes from, in words.
+        template: the project's own prompt template; empty for the usual one.
+        spend: what the run as a whole may spend.
     """
 
     attempt: AttemptKey
@@ -80,6 +98,11 @@ class AttemptRequest(Value):
     deadline: float | None = None
     limit_s: float
     sandbox: bool
+    session: Session | None = None
+    fork: bool = False
+    origin: str = ""
+    template: str = ""
+    spend: SpendCaps = SpendCaps()
 
 
 class OpenWorkspace(Value):
@@ -128,6 +151,11 @@ class RunAgent(Value):
         notes: operator notes, oldest first.
         deadline: absolute Unix time at which the agent is stopped.
         sandbox: whether the agent runs in the sandbox.
+        launch: the ordinal of this start in the attempt, from 1: what ended for a passing reason is started again.
+        session: the conversation to take up; None to begin anew.
+        fork: whether to branch off from that session under a new id.
+        template: the project's own prompt template; empty for the usual one.
+        spend: what the run as a whole may spend.
     """
 
     attempt: AttemptKey
@@ -138,26 +166,57 @@ class RunAgent(Value):
     notes: tuple[str, ...] = ()
     deadline: float
     sandbox: bool
+    launch: int = Field(default=1, ge=1)
+    session: Session | None = None
+    fork: bool = False
+    template: str = ""
+    spend: SpendCaps = SpendCaps()
 
 
 class AgentReport(Value):
-    """What the agent's process left: facts, not a judgement.
+    """What one launch of the agent left: facts, not a judgement.
 
     Attributes:
         exit: how the process ended.
+        account: what the agent told of its run; None for an agent without an event stream.
+        limit: the limit at which `orch` stopped it, if that is why it ended.
+        blocked: why it was not launched at all: its provider is resting, or it has failed for good in this run.
         usage: what it reported to have used; wall time is measured.
         session: a session id for continuation, if it named one.
+        session_used: everything that session used so far, where the agent counts like that.
+        lost_session: whether the session to take up was not there, so that a fresh one was begun.
         message: its closing words (at most 500 characters).
         stdout: what it printed.
         stderr: what it printed as errors.
     """
 
     exit: Exit
+    account: Account | None = None
+    limit: OutcomeKind | None = None
+    blocked: Outcome | None = None
     usage: Usage = Usage()
     session: str = ""
+    session_used: Usage | None = None
+    lost_session: bool = False
     message: str = ""
     stdout: Excerpt = Excerpt()
     stderr: Excerpt = Excerpt()
+
+
+class Waiting(Value):
+    """An attempt rests.
+
+    Attributes:
+        attempt: which.
+        agent: its agent's spec.
+        outcome: why: what became of the last launch.
+        until: Unix time at which the agent is launched again.
+    """
+
+    attempt: AttemptKey
+    agent: str
+    outcome: Outcome
+    until: float
 
 
 class TakeSnapshot(Value):

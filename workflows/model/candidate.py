@@ -7,8 +7,23 @@ from enum import StrEnum
 from .attempt import AttemptKey, Snapshot
 from .base import Sha, Value
 from .exit import Exit, ExitKind
+from .outcome import Account, Outcome, OutcomeKind
 from .usage import Usage
 from .verdict import Excerpt, Verdict
+
+_CRASHES = frozenset(
+    {
+        OutcomeKind.RATE_LIMITED,
+        OutcomeKind.OVERLOADED,
+        OutcomeKind.NOT_AUTHORISED,
+        OutcomeKind.OUT_OF_QUOTA,
+        OutcomeKind.STREAM_BROKEN,
+        OutcomeKind.CRASHED,
+        OutcomeKind.KILLED,
+        OutcomeKind.NOT_STARTED,
+    }
+)
+"""Outcomes that say nothing of what the agent can do; at a limit of its own it was stopped in the middle of work."""
 
 
 class Failure(StrEnum):
@@ -30,8 +45,13 @@ class Candidate(Value):
         exit: how the agent's process ended; None when it never ran.
         snapshot: the tree it left; None when there is none.
         verdict: the contract's results on that tree; None when it could not be measured.
-        usage: what it cost, also when it failed.
+        outcome: what became of the agent's last launch, in the light of the tree; None when it never ran.
+        account: what the agent told of its last launch.
+        launches: how often the agent was started.
+        usage: what it cost, all launches together, also when it failed.
         session: the agent's session id, if any.
+        session_used: everything that session used so far, where the agent counts like that.
+        origin: where its session came from: fresh, continued or forked, and why.
         message: the agent's closing words.
         failure: the step that failed, when there is no verdict.
         failure_detail: what that step said.
@@ -43,8 +63,13 @@ class Candidate(Value):
     exit: Exit | None = None
     snapshot: Snapshot | None = None
     verdict: Verdict | None = None
+    outcome: Outcome | None = None
+    account: Account | None = None
+    launches: int = 0
     usage: Usage = Usage()
     session: str = ""
+    session_used: Usage | None = None
+    origin: str = ""
     message: str = ""
     failure: Failure | None = None
     failure_detail: str = ""
@@ -72,7 +97,9 @@ class Candidate(Value):
 
     @property
     def crashed(self) -> bool:
-        """Whether the agent's process failed, was killed or never started."""
+        """Whether the agent failed, was killed or never started; by its outcome, where there is one."""
+        if self.outcome is not None:
+            return self.outcome.kind in _CRASHES
         return self.exit is None or self.exit.kind in {ExitKind.FAILED, ExitKind.SIGNALLED, ExitKind.NOT_STARTED}
 
     @property

@@ -11,6 +11,7 @@ from .base import Sha, Value
 from .budget import Caps
 from .candidate import Candidate
 from .contract import Contract
+from .outcome import Outcome
 from .promotion import PromoteTarget, Promotion
 from .ranking import Ranking
 from .reason import Reason, RunReason
@@ -94,6 +95,24 @@ class AttemptStarted(_Event):
     agent: str
 
 
+class AttemptWaiting(_Event):
+    """An attempt rests until its agent's provider takes requests again."""
+
+    type: Literal["attempt_waiting"] = "attempt_waiting"
+    attempt: AttemptKey
+    agent: str
+    outcome: Outcome
+    until: float
+
+
+class AttemptResumed(_Event):
+    """An attempt's rest is over: its agent is launched again."""
+
+    type: Literal["attempt_resumed"] = "attempt_resumed"
+    attempt: AttemptKey
+    agent: str
+
+
 class CandidateMeasured(_Event):
     """An attempt ended; its facts are durable from here on."""
 
@@ -166,6 +185,8 @@ Event = Annotated[
     | SealDecided
     | IterationStarted
     | AttemptStarted
+    | AttemptWaiting
+    | AttemptResumed
     | CandidateMeasured
     | IterationDecided
     | GateMeasured

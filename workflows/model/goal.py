@@ -10,8 +10,12 @@ from .base import RunId, Sha, Value
 from .budget import Caps
 from .contract import Contract
 from .event import Event
+from .outcome import SessionMode
 from .promotion import PromoteTarget
 from .reason import Reason, RunReason
+
+MAX_TEMPLATE = 32_768
+"""Characters of a prompt template: it travels in every attempt's history."""
 
 
 class SandboxMode(StrEnum):
@@ -37,6 +41,8 @@ class GoalRequest(Value):
         seal: whether to wait for approval of the contract before any agent starts.
         promote: where a success goes.
         path: the PATH of whoever started the run, so that its commands find the same programs; empty for the worker's.
+        session: what the next iteration does with the winner's session.
+        template: the project's own prompt template; empty for the usual one.
         carried: events of the run so far, when it continued as new.
     """
 
@@ -51,11 +57,9 @@ class GoalRequest(Value):
     seal: bool = False
     promote: PromoteTarget = PromoteTarget()
     path: str = ""
+    session: SessionMode = SessionMode.CONTINUE
+    template: str = Field(default="", max_length=MAX_TEMPLATE)
     carried: tuple[Event, ...] = ()
-
-    def agent_of(self, index: int) -> str:
-        """The spec of candidate `index` (from 1)."""
-        return self.agents[(index - 1) % len(self.agents)]
 
 
 class PrepareRun(Value):

@@ -31,6 +31,7 @@ class RunReason(StrEnum):
     BUDGET_TOKENS = "budget_tokens"
     BUDGET_USD = "budget_usd"
     DEADLINE = "deadline"
+    AGENT_UNUSABLE = "agent_unusable"
     STUCK_NO_DIFF = "stuck_no_diff"
     STUCK_CRASHED = "stuck_crashed"
     STUCK_UNEVALUABLE = "stuck_unevaluable"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from .attempt import AttemptKey
+from .attempt import AttemptKey, SpendCaps
 from .base import Sha, Value
 from .contract import Contract
 from .usage import Usage
@@ -24,6 +24,7 @@ class ReviewHead(Value):
         verdict: the gate's verdict on `new`.
         deadline: absolute Unix time; a late answer is a veto.
         sandbox: whether the reviewer runs in the sandbox.
+        spend: what the run as a whole may spend.
     """
 
     attempt: AttemptKey
@@ -35,6 +36,7 @@ class ReviewHead(Value):
     verdict: Verdict
     deadline: float
     sandbox: bool
+    spend: SpendCaps = SpendCaps()
 
 
 class Review(Value):

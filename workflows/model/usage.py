@@ -16,6 +16,7 @@ class Usage(Value):
         tokens_cached: input tokens read from a cache.
         usd: money in US dollars.
         wall_s: wall seconds of the agent process.
+        priced: the date of the price table that turned tokens into `usd`; empty when the agent said so itself.
     """
 
     tokens_in: int | None = Field(default=None, ge=0)
@@ -23,6 +24,7 @@ class Usage(Value):
     tokens_cached: int | None = Field(default=None, ge=0)
     usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     wall_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    priced: str = ""
 
     @property
     def tokens(self) -> int | None:
@@ -38,6 +40,7 @@ class Usage(Value):
             tokens_cached=_sum(self.tokens_cached, other.tokens_cached),
             usd=None if self.usd is None and other.usd is None else (self.usd or 0.0) + (other.usd or 0.0),
             wall_s=self.wall_s + other.wall_s,
+            priced=max(self.priced, other.priced),
         )
 
 

@@ -18,7 +18,10 @@ _ROOMS = (2048, 1024, 512, 256, 128, 64, 0)
 _WORDS = 200
 _PATHS = 5
 _CUT = "\n[cut]\n"
-_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0e-\x1f\x7f]")
+_CONTROL = re.compile(
+    r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"  # the last two turn text round
+)
 
 _WHY = {
     CandidateReason.UNEVALUABLE: "it could not be measured",

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..model.attempt import AttemptKey
-from ..model.candidate import Candidate, Failure
+from ..model.candidate import Failure
 from ..model.event import (
+    AttemptResumed,
     AttemptStarted,
+    AttemptWaiting,
     BaselineMeasured,
     BaselineTaken,
     CandidateMeasured,
@@ -35,13 +37,15 @@ from ..model.view import (
     CandidateView,
     IterationView,
     PromotedView,
-    RungView,
     RunStatus,
     RunView,
     UsageView,
 )
 
 Kind = TypeVar("Kind")
+
+UNDER_WAY = (AttemptStarted, AttemptWaiting, AttemptResumed)
+"""The events of an attempt that has begun and not ended."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,12 @@ def project(events: Sequence[Event]) -> RunView:
         rungs=tuple(rung.name for rung in baseline.contract.rungs) if baseline else (),
         protected=baseline.contract.protected if baseline else (),
         sandbox=baseline.sandbox if baseline else None,
-        warnings=baseline.warnings if baseline else (),
+        warnings=(*(baseline.warnings if baseline else ()), *_blind(events)),
         notes=tuple(event.note.text for event in _all(events, NoteAdded)),
         iterations=_iterations(events),
         promote=str(started.promote) if started else "",
         promoted=_promoted(_last(events, RunPromoted)),
-        usage=_usage(_total(events)),
+        usage=UsageView.of(_total(events)),
     )
 
 
@@ -110,15 +114,29 @@ def _promoted(event: RunPromoted | None) -> PromotedView | None:
     return PromotedView(tree=it.tree, mode=it.target.mode, branch=it.target.branch, paths=it.paths, refused=it.refused)
 
 
+def _blind(events: Sequence[Event]) -> tuple[str, ...]:
+    """Warn where a budget is set in a unit that some agent does not report: it cannot hold there."""
+    started, measured = _last(events, RunStarted), _all(events, CandidateMeasured)
+    if started is None:
+        return ()
+    ran = [event.candidate for event in measured if event.candidate.launches]
+    units = {"tokens": started.caps.tokens, "money": started.caps.usd}
+    silent = {
+        "tokens": [candidate.agent for candidate in ran if candidate.usage.tokens is None],
+        "money": [candidate.agent for candidate in ran if candidate.usage.usd is None],
+    }
+    return tuple(
+        f"{silent[unit][0].partition(':')[0]} reports no {unit}: the budget in {unit} cannot hold, time and turns can"
+        for unit, cap in units.items()
+        if cap is not None and silent[unit]
+    )
+
+
 def _total(events: Sequence[Event]) -> Usage:
     """Every measured attempt and every review, losers and lost bindings included."""
     attempts = [event.candidate.usage for event in _all(events, CandidateMeasured)]
     reviews = [event.review.usage for event in _all(events, HeadReviewed)]
     return sum([*attempts, *reviews], Usage())
-
-
-def _usage(usage: Usage) -> UsageView:
-    return UsageView(tokens=usage.tokens, usd=usage.usd, wall_s=usage.wall_s)
 
 
 def _iterations(events: Sequence[Event]) -> tuple[IterationView, ...]:
@@ -145,7 +163,7 @@ def _ordinal(event: Event) -> int:
 def _key(event: Event) -> AttemptKey | None:
     if isinstance(event, CandidateMeasured):
         return event.candidate.attempt
-    return event.attempt if isinstance(event, AttemptStarted) else None
+    return event.attempt if isinstance(event, UNDER_WAY) else None
 
 
 def _iteration(events: Sequence[Event], start: IterationStarted, run: _Run) -> IterationView:
@@ -187,13 +205,16 @@ def _review(review: Review) -> str:
 def _candidate(index: int, latest: Event | None, ranking: Ranking | None, run: _Run) -> CandidateView:
     """A candidate's line: its latest event tells where it is (a lost binding may be followed by another)."""
     if isinstance(latest, CandidateMeasured):
-        return _measured(latest.candidate, _ranked(ranking, index), run)
-    running = isinstance(latest, AttemptStarted)
-    status = CandidateStatus.RUNNING if running else CandidateStatus.QUEUED
+        return CandidateView.of(latest.candidate, _ranked(ranking, index), run.rungs_total)
+    running, resting = isinstance(latest, UNDER_WAY), isinstance(latest, AttemptWaiting)
+    status = CandidateStatus.RESTING if resting else CandidateStatus.RUNNING if running else CandidateStatus.QUEUED
     failure = Failure.CANCELLED if running else Failure.NOT_STARTED
     return CandidateView(
         index=index,
-        agent=latest.agent if isinstance(latest, AttemptStarted) else _agent(index, run),
+        agent=latest.agent if isinstance(latest, UNDER_WAY) else _agent(index, run),
+        outcome=latest.outcome.kind.value if isinstance(latest, AttemptWaiting) else "",
+        outcome_detail=latest.outcome.detail if isinstance(latest, AttemptWaiting) else "",
+        resting_until=latest.until if isinstance(latest, AttemptWaiting) else None,
         status=CandidateStatus.FAILED if run.ended else status,
         rungs_total=run.rungs_total,
         reason=_ranked(ranking, index),
@@ -213,41 +234,3 @@ def _rank(ranking: Ranking | None, index: int) -> int | None:
 def _ranked(ranking: Ranking | None, index: int) -> Reason[CandidateReason] | None:
     order = ranking.order if ranking else ()
     return next((standing.reason for standing in order if standing.index == index), None)
-
-
-def _measured(candidate: Candidate, reason: Reason[CandidateReason] | None, run: _Run) -> CandidateView:
-    verdict, snapshot = candidate.verdict, candidate.snapshot
-    rungs = verdict.rungs if verdict else ()
-    return CandidateView(
-        index=candidate.index,
-        agent=candidate.agent,
-        status=_candidate_status(candidate),
-        rungs_passed=verdict.rungs_passed if verdict else None,
-        rungs_total=verdict.rungs_total if verdict else run.rungs_total,
-        rungs=tuple(RungView(name=rung.name, result=str(rung.exit), wall_s=rung.wall_s) for rung in rungs),
-        changed=candidate.changed if snapshot else None,
-        paths=snapshot.paths if snapshot else (),
-        restored=snapshot.restored if snapshot else (),
-        tree=candidate.tree,
-        commit=snapshot.commit if snapshot else None,
-        agent_exit=str(candidate.exit) if candidate.exit else "",
-        usage=_usage(candidate.usage),
-        message=candidate.message,
-        reason=reason,
-        failure=_failure(candidate),
-    )
-
-
-def _candidate_status(candidate: Candidate) -> CandidateStatus:
-    if candidate.verdict is None:
-        return CandidateStatus.FAILED
-    if candidate.verdict.passed:
-        return CandidateStatus.PASSED
-    return CandidateStatus.RED if candidate.evaluable else CandidateStatus.UNEVALUABLE
-
-
-def _failure(candidate: Candidate) -> str:
-    if candidate.failure is None:
-        return ""
-    detail = candidate.failure_detail
-    return f"{candidate.failure.value}: {detail}" if detail else candidate.failure.value
