@@ -16,8 +16,7 @@ from ..workflows.model.attempt import (
     Workspace,
 )
 from . import slots
-from .agents.running import AGENT, PROMPT, AgentRun, run_supervised
-from .artifacts import write_whole
+from .agents.running import AGENT, AgentRun, log_out, run_supervised
 from .changes import read_changes, write_changes
 from .effect import effect, ended_if_cancelled, in_thread
 from .home import Home
@@ -68,13 +67,21 @@ class Attempts:
     async def run_agent(self, request: RunAgent) -> AgentReport:
         """Start the agent under its supervisor, or attach to the one already running, and report how it ended."""
         place = self._place(request)
-        prompt = place.folder / PROMPT
-        if not prompt.exists():
-            await in_thread(write_whole, prompt, agent_prompt(request))
-        writable = workspaces().writable(Store(self._home, request.store), place.folder)
-        run = AgentRun(place, request.agent, writable, {}, deadline=request.deadline, sandbox=request.sandbox)
-        report, _ = await run_supervised(run)
-        return report
+        run = AgentRun(
+            place,
+            request.agent,
+            agent_prompt(request),
+            workspaces().writable(Store(self._home, request.store), place.folder),
+            {},
+            deadline=request.deadline,
+            sandbox=request.sandbox,
+            launch=request.launch,
+            session=request.session,
+            fork=request.fork,
+            spend=request.spend,
+            anew=agent_prompt(request.model_copy(update={"session": None})),
+        )
+        return (await run_supervised(run)).report
 
     @effect
     async def take_snapshot(self, request: TakeSnapshot) -> Snapshot:
@@ -136,11 +143,13 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     """End everything of an attempt, remove its copies, give back slot and ports. Idempotent, whatever is left of it."""
     place = Place(home, request.attempt, home.attempt(request.attempt))
     store = Store(home, request.store)
-    for job in (AGENT, SETUP):
-        end_job(place.folder / job)
+    for job in (*place.folder.glob(f"{AGENT}*"), place.folder / SETUP):
+        end_job(job)
     for measuring in ("measure", "gate", "review"):
         if (place.folder / measuring).exists():
             drop_measuring(store, place.folder / measuring)
     workspaces().close(store, place.folder)
+    for folder in (place.folder, place.folder / "review"):
+        log_out(folder)
     place.release_ports()
     slots.release(home.slots, place.owner)

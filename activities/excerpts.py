@@ -19,7 +19,6 @@ _ESCAPES = re.compile(
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor
     r"|\x1b[ -/]*[0-~]?"
 )
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?=[^\r\n])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # the last two turn text round
 
 
@@ -46,7 +45,7 @@ def excerpt(path: Path, *, run_folder: Path) -> Excerpt:
 def clean(data: bytes) -> str:
     """Output as plain text: no escape sequences, no control characters, overwritten lines in their last state."""
     text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
-    return _CONTROLS.sub("", _OVERWRITTEN.sub("", text))
+    return _CONTROLS.sub("", "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")))
 
 
 def _first(text: str) -> str:

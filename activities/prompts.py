@@ -6,6 +6,7 @@ from ..workflows.model.attempt import RunAgent
 from ..workflows.model.contract import Contract
 from ..workflows.model.review import ReviewHead
 from ..workflows.model.verdict import Verdict
+from .prompt_template import fill
 
 RULES = """\
 - Work only in the current folder; it is yours alone. Other agents work on the same goal in folders of their own.
@@ -14,21 +15,44 @@ RULES = """\
 - You need not commit. Do not push, and do not ask questions: nobody answers."""
 
 
+HEADER = "# Task from orch"
+"""Stands first in every prompt, so that no goal's first character is ever taken for a command."""
+
+AGAIN = """\
+Your last turn was cut off by the provider, not by you. The folder is as you left it. Go on with the task where you were,
+and end as you would have."""
+
+CUT_OFF = "An earlier try at this was cut off; the folder may hold what it left. Look before you begin."
+WON = "You worked on this before. The folder is a fresh copy of the state that won; what others did may be in it, too."
+
+
 def agent_prompt(request: RunAgent) -> str:
-    """Render the prompt of one attempt; the fixed first line keeps a goal's own first character harmless."""
-    parts = [
-        "# Task from orch",
-        f"## Goal\n\n{request.contract.goal}",
-        f"## Checks (frozen, contract {request.contract.digest[:12]})\n\n{_ladder(request.contract)}",
-    ]
-    if request.contract.protected:
-        parts.append("## Protected paths (changes to them are dropped)\n\n" + _bullets(request.contract.protected))
-    if request.feedback:
-        parts.append(f"## Not yet satisfied: what the last iteration left\n\n{request.feedback}")
-    if request.notes:
-        parts.append("## Notes from the operator\n\n" + _bullets(request.notes))
-    parts.append(f"## Rules\n\n{RULES}")
-    return "\n\n".join(parts) + "\n"
+    """Render the prompt of one launch, by the project's own template where it has one."""
+    again = request.launch > 1
+    if again and request.session and request.session.attempt == request.attempt.name:
+        return f"{HEADER}\n\n{AGAIN}\n"
+    sections = _sections(request)
+    if request.template:
+        body = fill(request.template, {name: text.partition("\n\n")[2] for name, text in sections.items()})
+    else:
+        body = "\n\n".join(text for text in sections.values() if text)
+    before = CUT_OFF if again else WON if request.session else ""
+    return "\n\n".join(part for part in (HEADER, before, body) if part) + "\n"
+
+
+def _sections(request: RunAgent) -> dict[str, str]:
+    """Every section of a prompt by the name a template calls it, with its title; empty where there is nothing to say."""
+    contract = request.contract
+    protected = "## Protected paths (changes to them are dropped)\n\n" + _bullets(contract.protected)
+    feedback = f"## Not yet satisfied: what the last iteration left\n\n{request.feedback}"
+    return {
+        "goal": f"## Goal\n\n{contract.goal}",
+        "checks": f"## Checks (frozen, contract {contract.digest[:12]})\n\n{_ladder(contract)}",
+        "protected": protected if contract.protected else "",
+        "feedback": feedback if request.feedback else "",
+        "notes": "## Notes from the operator\n\n" + _bullets(request.notes) if request.notes else "",
+        "rules": f"## Rules\n\n{RULES}",
+    }
 
 
 def review_prompt(request: ReviewHead, diff: str, nonce: str) -> str:

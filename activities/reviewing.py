@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import secrets
+import time
+from collections import Counter
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 from ..workflows.model.attempt import CloseAttempt
+from ..workflows.model.outcome import OutcomeKind
 from ..workflows.model.review import Review, ReviewHead
-from .agents.running import PROMPT, AgentRun, run_supervised
+from ..workflows.model.usage import Usage
+from ..workflows.rules.outcome import retry_at
+from .agents.running import AgentRun, Ran, run_supervised
+from .agents.stream import parsed
 from .artifacts import write_whole
 from .attempts import close_attempt_folder
 from .effect import effect, in_thread
@@ -19,11 +26,16 @@ from .prompts import review_prompt
 from .store import Store
 from .workspaces.registry import workspaces
 
+PROMPT = "review.md"
+"""The prompt as it was made from the tree, before any launch."""
+
 DIFF_LIMIT = 200_000
 """Characters of the diff that a reviewer is shown; the whole change lies in its folder."""
 
-ANSWER_LIMIT = 256 << 10
 COMMENT_LIMIT = 2000
+
+SPOKE = frozenset({OutcomeKind.DONE, OutcomeKind.NO_CHANGE})
+"""After any other outcome there is no answer to read."""
 
 
 class Reviewing:
@@ -37,23 +49,43 @@ class Reviewing:
         """Ask the reviewer about the head's tree; anything but a clear answer is a veto."""
         place = Place(self._home, request.attempt, self._home.attempt(request.attempt) / "review")
         nonce = await in_thread(_prepare, Store(self._home, request.store), place, request)
-        role = {"ORCH_ROLE": "reviewer"}
-        run = AgentRun(place, request.agent, (), role, deadline=request.deadline, sandbox=request.sandbox)
-        said, stdout = await run_supervised(run)
+        said, usage = await _answered(place, request)
         close = CloseAttempt(attempt=request.attempt, store=request.store)
         await in_thread(close_attempt_folder, self._home, close)
-        if not said.exit.ok:
-            return Review(approved=False, answered=False, comment=f"reviewer: {said.exit}", usage=said.usage)
-        return read_answer(_tail(stdout), nonce).model_copy(update={"usage": said.usage})
+        if said.outcome.kind not in SPOKE:
+            words = f"reviewer: {said.outcome.kind.value.replace('_', ' ')}: {said.outcome.detail}".rstrip(": ")
+            return Review(approved=False, answered=False, comment=words, usage=usage)
+        return read_answer(said.answer, nonce).model_copy(update={"usage": usage})
+
+
+async def _answered(place: Place, request: ReviewHead) -> tuple[Ran, Usage]:
+    """The reviewer's last launch, and what all of them used; what passes by itself is waited for."""
+    run = AgentRun(
+        place,
+        request.agent,
+        (place.folder / PROMPT).read_text(encoding="utf-8"),
+        (),
+        {"ORCH_ROLE": "reviewer"},
+        deadline=request.deadline,
+        sandbox=request.sandbox,
+        spend=request.spend,
+    )
+    usage, ends = Usage(), Counter[OutcomeKind]()
+    while True:
+        ran = await run_supervised(run)
+        usage, kind, now = usage + ran.report.usage, ran.outcome.kind, time.time()
+        again = retry_at(ran.outcome, before=ends[kind], now=now, deadline=request.deadline)
+        if again is None:
+            return ran, usage
+        ends[kind] += 1
+        run = run if ran.report.blocked else replace(run, launch=run.launch + 1)
+        await asyncio.sleep(max(0.0, again - now))
 
 
 def read_answer(text: str, nonce: str) -> Review:
     """Read the last non-empty line as the answer; without nonce and boolean `veto` it is none, hence a veto."""
     lines = [line for line in text.splitlines() if line.strip()]
-    try:
-        answer = json.loads(lines[-1]) if lines else None
-    except ValueError:
-        answer = None
+    answer = parsed(lines[-1]) if lines else None
     if not isinstance(answer, dict) or answer.get("nonce") != nonce or not isinstance(answer.get("veto"), bool):
         return Review(
             approved=False, answered=False, comment="the reviewer's last line is not the JSON it was asked for"
@@ -80,10 +112,3 @@ def _secret(folder: Path) -> str:
     if not path.exists():
         write_whole(path, secrets.token_hex(16))
     return path.read_text(encoding="utf-8")
-
-
-def _tail(path: Path) -> str:
-    with path.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - ANSWER_LIMIT))
-        return file.read().decode("utf-8", "replace")

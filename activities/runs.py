@@ -11,6 +11,8 @@ from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, 
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
 from ..workflows.model.reason import Reason, RunReason
 from . import artifacts, promotion, reservations, sandbox
+from .agents import secrets
+from .agents.prices import load_prices
 from .agents.registry import resolve
 from .attempts import close_attempt_folder
 from .editable import editable_installs
@@ -62,9 +64,10 @@ class Runs:
         return prepared
 
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
+        load_prices(self._home.root)
         for spec in request.agents:
             agent = resolve(spec)
-            if missing := agent.adapter.missing(agent.argument, request.path or None):
+            if missing := agent.adapter.missing(agent.spec, request.path or None):
                 raise RefusedError(f"agent {spec!r}: program {missing!r} is not on this host")
         sandboxed, warnings = _sandbox(request.sandbox)
         warnings += editable_installs(request.path or os.environ.get("PATH", ""), repository.top)
@@ -96,6 +99,7 @@ def close_run_folder(home: Home, request: CloseRun) -> None:
         for folder in sorted((home.run(request.run) / "attempts").glob("i*-c*-b*")):
             close_attempt_folder(home, CloseAttempt(attempt=_key(request.run, folder.name), store=request.store))
         reservations.release(store, Path(request.repo), request.run)
+    secrets.drop(home, request.run)
     artifacts.mark_closed(home, request.run)
 
 

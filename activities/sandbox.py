@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 from . import processes
 
 TMP = Path("/tmp")  # noqa: S108 - the folder itself is meant, nothing is created in it
+
+_NOT_EXECUTED = re.compile(r"^bwrap: execvp (.+): ([^:\n]+)\n?\Z")
 
 PROBE = """
 touch "$1/in" || { echo "writing inside is refused"; exit 1; }
@@ -56,6 +59,12 @@ def wrap(argv: tuple[str, ...], fence: Fence | None) -> tuple[str, ...]:
     if not fence.network:
         options += ["--unshare-net"]
     return ("bwrap", *options, "--", *argv)
+
+
+def not_executed(stderr: str) -> str:
+    """Why a fenced command never ran, by the sandbox's own last words; empty when it did not say so."""
+    found = _NOT_EXECUTED.search(stderr)
+    return f"{found[1]}: {found[2]}" if found else ""
 
 
 @functools.cache

@@ -1,7 +1,6 @@
 """The supervisor of one job: it runs the steps, outlives the worker, and leaves nothing running.
 
-A program of the standard library alone (`python -I -S supervisor.py FOLDER LOCK_FD`) that imports little, because
-every job pays for its start. FOLDER holds one job:
+A program of the standard library alone (`python -I -S supervisor.py FOLDER LOCK_FD`). FOLDER holds one job:
 
     job.json            the steps; written by the starter
     lock                locked as long as the supervisor lives (LOCK_FD is inherited and only kept open)
@@ -62,7 +61,7 @@ def below(roots: set[int]) -> list[int]:
 
 
 def pids() -> list[int]:
-    """The ids of all processes that can be seen."""
+    """All processes that can be seen."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
@@ -274,14 +273,14 @@ class Supervisor:
             self.poll.unregister(self.pumps.popitem()[0])
 
     def _send(self, number: int) -> None:
-        """Signal everything once: the head's group at one stroke, so nothing forks away, then who left it."""
+        """Signal the head's group, at one stroke where it can be: nothing forks away. KILL goes to who left it, too."""
         group = self.head if self.status is None and not self.spared else 0
         with suppress(ProcessLookupError, PermissionError):
-            if group:
-                os.killpg(group, number)
+            os.killpg(group, number) if group else None
         for pid in below({os.getpid()}):
             with suppress(ProcessLookupError, PermissionError):
-                if os.getpgid(pid) != group and (number == signal.SIGKILL or pid != self.spared):
+                own = os.getpgid(pid)
+                if own != group and (number == signal.SIGKILL or (own == self.head and pid != self.spared)):
                     os.kill(pid, number)
 
 
@@ -289,7 +288,8 @@ def main(folder: str, lock: int) -> None:
     """Run the job in `folder`; `lock` is kept open here and from the steps."""
     os.set_inheritable(lock, False)  # noqa: FBT003
     with open(f"{folder}/{JOB}", encoding="utf-8") as file:
-        supervisor = Supervisor(folder, json.load(file))
+        supervisor = Supervisor(folder, job := json.load(file))
+    write_whole(f"{folder}/{JOB}", {**job, "steps": [{**step, "env": {}} for step in job["steps"]]})  # it holds secrets
     write_whole(f"{folder}/{IDENTITY}", {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())})
     supervisor.run()
     write_whole(f"{folder}/{END}", {"stopped": supervisor.stop})
