@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from git import Actor, Repo
-from history_cases import CASES, Case  # beside this script
+from history_cases import CASES, PROGRAMS, Case  # beside this script
 from temporalio.client import Client as Temporal
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
@@ -51,6 +51,12 @@ def stage() -> Iterator[Home]:
     for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE", "ORCH_METRICS"):
         os.environ.pop(name, None)
     os.environ |= {"HOME": str(ROOT / "home"), "GIT_CONFIG_GLOBAL": os.devnull, "ORCH_SLOTS": SLOTS}
+    os.environ["OPENAI_API_KEY"] = "no-key"
+    for name, lines in PROGRAMS.items():
+        program = ROOT / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{lines}\n")
+        program.chmod(0o755)
     home = Home(ROOT / "state")
     home.root.mkdir()
     (home.root / "host-id").write_text("recorder\n")
@@ -114,6 +120,8 @@ def _request(client: Client, case: Case, project: Path) -> GoalRequest:
 def _way(candidate: Candidate) -> str:
     if candidate.failure:
         return candidate.failure.value
+    if candidate.launches > 1:
+        return "launched_again"
     kind = candidate.exit.kind if candidate.exit else ExitKind.NOT_STARTED
     return "measured" if kind is ExitKind.OK else f"agent_{kind}"
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig
 
 from . import effects
@@ -20,10 +23,14 @@ from .model.attempt import (
     RunAgent,
     Snapshot,
     TakeSnapshot,
+    Waiting,
 )
 from .model.candidate import Candidate, Failure
 from .model.exit import Exit, ExitKind
-from .model.verdict import Verdict
+from .model.outcome import Outcome, OutcomeKind, Session
+from .model.verdict import Excerpt, Verdict
+from .rules.outcome import judge, retry_at, with_tree
+from .rules.sessions import FRESH, own_session, worth_anew
 from .stopping import raise_if_cancelled
 
 
@@ -34,7 +41,9 @@ class Attempt:
     @workflow.init
     def __init__(self, request: AttemptRequest) -> None:
         self._request = request
-        self._candidate = Candidate(attempt=request.attempt, agent=request.agent)
+        self._candidate = Candidate(attempt=request.attempt, agent=request.agent, origin=request.origin)
+        self._session = request.session
+        self._fork = request.fork
 
     @workflow.run
     async def run(self, request: AttemptRequest) -> Candidate:
@@ -48,8 +57,8 @@ class Attempt:
 
     async def _steps(self, request: AttemptRequest) -> None:
         if await self._open(request):
-            report = await self._agent(request)
-            if report.exit.kind is not ExitKind.NOT_STARTED:
+            await self._work(request)
+            if self._candidate.exit is not None and self._candidate.exit.kind is not ExitKind.NOT_STARTED:
                 await self._measure(request, await self._snapshot(request))
 
     async def _open(self, request: AttemptRequest) -> bool:
@@ -76,10 +85,28 @@ class Attempt:
         self._note(failure=Failure.SETUP, failure_detail=f"set-up: {workspace.setup}", output=output)
         return False
 
-    async def _agent(self, request: AttemptRequest) -> AgentReport:
+    async def _work(self, request: AttemptRequest) -> None:
+        """Launch the agent, and again while it ends for a reason that passes and there is time left."""
+        deadline = workflow.now().timestamp() + request.limit_s
+        deadline = deadline if request.deadline is None else min(deadline, request.deadline)
+        ends: Counter[OutcomeKind] = Counter()
+        while True:
+            taken_up = self._session
+            report = await self._launch(request, deadline)
+            outcome = report.blocked or judge(report.exit, report.account, report.limit)
+            self._account_for(report, outcome)
+            if taken_up and not report.lost_session and self._may_begin_anew(taken_up, outcome, report):
+                self._begin_anew(taken_up)
+                continue
+            again = retry_at(outcome, before=ends[outcome.kind], now=workflow.now().timestamp(), deadline=deadline)
+            if again is None:
+                return
+            ends[outcome.kind] += 0 if report.blocked else 1
+            await self._rest(request, outcome, again)
+
+    async def _launch(self, request: AttemptRequest, deadline: float) -> AgentReport:
         self._begin("the agent works")
-        limit = workflow.now().timestamp() + request.limit_s
-        report = await workflow.execute_activity(
+        return await workflow.execute_activity(
             effects.run_agent,
             RunAgent(
                 attempt=request.attempt,
@@ -88,17 +115,64 @@ class Attempt:
                 contract=request.contract,
                 feedback=request.feedback,
                 notes=request.notes,
-                deadline=limit if request.deadline is None else min(limit, request.deadline),
+                deadline=deadline,
                 sandbox=request.sandbox,
+                launch=self._candidate.launches + 1,
+                session=self._session,
+                fork=self._fork,
+                template=request.template,
+                spend=request.spend,
             ),
             **self._options(effects.WAIT, f"agent {agent_label(request.agent)}"),
         )
-        self._note(exit=report.exit, usage=report.usage, session=report.session, message=report.message)
-        if not report.exit.ok:
-            self._note(output=report.stderr)
+
+    def _account_for(self, report: AgentReport, outcome: Outcome) -> None:
+        """Keep what a launch left; what it used is added to what the launches before it used."""
+        self._note(outcome=outcome)
+        if report.blocked and self._candidate.launches:
+            return
+        output = Excerpt() if report.exit.ok else report.stderr
+        self._note(exit=report.exit, account=report.account, output=output, failure=None, failure_detail="")
         if report.exit.kind is ExitKind.NOT_STARTED:
-            self._note(failure=Failure.NOT_STARTED, failure_detail=report.exit.detail)
-        return report
+            self._note(failure=Failure.NOT_STARTED, failure_detail=outcome.detail or report.exit.detail)
+            return
+        if report.lost_session and self._session:
+            self._begin_anew(self._session)
+        self._note(
+            launches=self._candidate.launches + 1,
+            usage=self._candidate.usage + report.usage,
+            session=report.session,
+            session_used=report.session_used,
+            message=report.message,
+        )
+        if report.session or report.lost_session:  # else it did not get as far as to begin one
+            name, used = self._request.attempt.name, report.session_used
+            self._session, self._fork = own_session(self._request.agent, report.session, name, used), False
+
+    def _may_begin_anew(self, session: Session, outcome: Outcome, report: AgentReport) -> bool:
+        anew = self._candidate.origin.startswith(FRESH)  # once is enough
+        return not anew and worth_anew(session, self._request.attempt.name, outcome, report.account)
+
+    def _begin_anew(self, lost: Session) -> None:
+        """Forget the session to take up, and say so."""
+        self._session, self._fork = None, False
+        self._note(origin=f"{FRESH}: the session of {lost.attempt} cannot be taken up")
+
+    async def _rest(self, request: AttemptRequest, outcome: Outcome, until: float) -> None:
+        """Wait, and let the run tell of it."""
+        self._show(f"waits until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {outcome.kind.value}")
+        waiting = Waiting(attempt=request.attempt, agent=request.agent, outcome=outcome, until=until)
+        await self._tell("attempt_waits", waiting)
+        left = max(0.0, until - workflow.now().timestamp())
+        await workflow.sleep(left, summary=f"{outcome.kind.value.replace('_', ' ')}: wait for the provider")
+        await self._tell("attempt_goes_on", waiting)
+
+    async def _tell(self, signal: str, waiting: Waiting) -> None:
+        """Tell the run; one that is gone need not know."""
+        parent = workflow.info().parent
+        if parent is not None:
+            with suppress(ApplicationError):
+                await workflow.get_external_workflow_handle(parent.workflow_id).signal(signal, waiting)
 
     async def _snapshot(self, request: AttemptRequest) -> Snapshot:
         self._begin("recording the tree")
@@ -110,6 +184,8 @@ class Attempt:
             **self._options(effects.STEP, "snapshot"),
         )
         self._note(snapshot=snapshot)
+        if self._candidate.outcome is not None:
+            self._note(outcome=with_tree(self._candidate.outcome, changed=snapshot.changed > 0))
         return snapshot
 
     async def _measure(self, request: AttemptRequest, snapshot: Snapshot) -> Verdict:

@@ -82,9 +82,10 @@ def _line(cells: Iterable[str]) -> str:
 
 def _why(candidate: CandidateView) -> str:
     why = reason_text(candidate.reason) if candidate.reason else candidate.failure
+    told = candidate.outcome.replace("_", " ") if candidate.outcome not in {"", "done", "no_change"} else ""
     count = len(candidate.restored)
     restored = f"{count} protected path{'' if count == 1 else 's'} restored" if count else ""
-    return "; ".join(part for part in (why, restored) if part)
+    return "; ".join(part for part in (why, told, restored) if part)
 
 
 def _cost(candidate: CandidateView) -> str:

@@ -12,8 +12,11 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 from .ending import Ending, broken, cancelled, failed, succeeded
 from .iteration import run_iteration
 from .ledger import Ledger
+from .model.attempt import Waiting
 from .model.budget import Caps
 from .model.event import (
+    AttemptResumed,
+    AttemptWaiting,
     BaselineMeasured,
     BaselineTaken,
     GateMeasured,
@@ -35,6 +38,7 @@ from .model.review import Decision, Extension, Note
 from .model.verdict import Verdict
 from .model.view import RunStatus, RunView
 from .rules import baseline, budget
+from .rules.crew import unusable
 from .rules.progress import decide
 from .rules.stuck import stuck
 from .run_steps import RunSteps
@@ -75,6 +79,16 @@ class Goal:
     def view(self) -> RunView:
         """The run as it stands now."""
         return self._ledger.view()
+
+    @workflow.signal
+    def attempt_waits(self, waiting: Waiting) -> None:
+        """An attempt tells that it rests, so that every view of the run can."""
+        self._ledger.record(AttemptWaiting, **dict(waiting))
+
+    @workflow.signal
+    def attempt_goes_on(self, waiting: Waiting) -> None:
+        """An attempt tells that its rest is over."""
+        self._ledger.record(AttemptResumed, attempt=waiting.attempt, agent=waiting.agent)
 
     @workflow.update
     def decide(self, decision: Decision) -> None:
@@ -185,7 +199,7 @@ class Goal:
         following = decide(
             gate_passed=gate_passed,
             vetoed=vetoed,
-            stuck=stuck(state.history),
+            stuck=unusable(request.agents, state.failed) or stuck(state.history),
             iterations=state.ordinal,
             caps=state.caps,
             budget_reason=budget.exceeded(state.budget, state.caps),

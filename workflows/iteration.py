@@ -16,11 +16,13 @@ from .attempt import Attempt
 from .details import agent_label
 from .host import host_queue
 from .ledger import Ledger
-from .model.attempt import AttemptKey, AttemptRequest
+from .model.attempt import AttemptKey, AttemptRequest, SpendCaps
 from .model.candidate import Candidate, Failure
 from .model.event import AttemptStarted, CandidateMeasured, IterationDecided, IterationStarted
 from .model.goal import GoalRequest
+from .rules.crew import assign
 from .rules.feedback import feedback
+from .rules.sessions import Start, starts
 from .rules.tournament import rank
 from .run_steps import RunSteps
 
@@ -34,22 +36,24 @@ async def run_iteration(request: GoalRequest, ledger: Ledger, steps: RunSteps, c
     commit, tree = state.known_head
     ordinal, first = state.ordinal + 1, len(state.budget.bindings) + 1
     text = _feedback(ledger)
+    begin = starts(state.lead, request.session, assign(request.agents, state.failed, count))
     keys = tuple(
         AttemptKey(run=request.run, iteration=ordinal, candidate=i + 1, binding=first + i) for i in range(count)
     )
     ledger.record(IterationStarted, ordinal=ordinal, commit=commit, tree=tree, attempts=keys)
-    await asyncio.gather(*(_attempt(request, ledger, key, text) for key in keys))
+    attempts = [_request(request, ledger, key, begin[key.candidate], text) for key in keys]
+    await asyncio.gather(*(_attempt(ledger, attempt) for attempt in attempts))
     _select(ledger)
     await steps.move_head()
 
 
-async def _attempt(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: str) -> None:
-    agent = request.agent_of(key.candidate)
+async def _attempt(ledger: Ledger, request: AttemptRequest) -> None:
+    key, agent = request.attempt, request.agent
     try:
         handle = await workflow.start_child_workflow(
             Attempt.run,
-            _request(request, ledger, key, text),
-            id=f"{request.run}/{key.name}",
+            request,
+            id=f"{key.run}/{key.name}",
             task_queue=host_queue(request.host),
             static_summary=f"candidate {key.candidate}: {agent_label(agent)}",
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
@@ -62,11 +66,11 @@ async def _attempt(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: 
     ledger.record(CandidateMeasured, candidate=candidate)
 
 
-def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: str) -> AttemptRequest:
+def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, begin: Start, text: str) -> AttemptRequest:
     state = ledger.state
     return AttemptRequest(
         attempt=key,
-        agent=request.agent_of(key.candidate),
+        agent=begin.agent,
         host=request.host,
         store=state.store,
         commit=state.known_head[0],
@@ -76,6 +80,11 @@ def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, text: str) -
         deadline=state.deadline,
         limit_s=state.caps.attempt_s,
         sandbox=state.sandbox,
+        session=begin.session,
+        fork=begin.fork,
+        origin=begin.origin,
+        template=request.template,
+        spend=SpendCaps(tokens=state.caps.tokens, usd=state.caps.usd),
     )
 
 

@@ -9,7 +9,7 @@ from . import effects
 from .details import agent_label
 from .host import host_queue
 from .ledger import Ledger
-from .model.attempt import AttemptKey, Measure
+from .model.attempt import AttemptKey, Measure, SpendCaps
 from .model.goal import CloseRun, GoalRequest, MoveHead, PrepareRun, RunPrepared
 from .model.promotion import Promote, Promotion
 from .model.review import Review, ReviewHead
@@ -72,6 +72,7 @@ class RunSteps:
             verdict=gate,
             deadline=limit if state.deadline is None else min(limit, state.deadline),
             sandbox=state.sandbox,
+            spend=SpendCaps(tokens=state.caps.tokens, usd=state.caps.usd),
         )
         summary = f"sign-off by {agent_label(self._request.sign_off)}"
         return await workflow.execute_activity(effects.review_head, review, **self._options(effects.WAIT, summary))

@@ -26,12 +26,14 @@ from .model.event import (
     RunStarted,
     SealDecided,
 )
+from .model.outcome import Outcome
 from .model.progress import IterationFacts
 from .model.ranking import Contender, Ranking, SignOff
 from .model.review import Decision, Review
 from .model.usage import Usage
 from .model.verdict import Verdict
 from .rules import budget
+from .rules.outcome import POLICIES
 from .rules.stuck import failure_text
 
 T = TypeVar("T")
@@ -53,6 +55,8 @@ class GoalState:
         notes: operator notes, oldest first.
         budget: the bindings of all attempts and reviews.
         claimed: the ordinals of bindings whose attempt was started.
+        lead: the candidate whose tree is the head; None while that is the baseline's.
+        failed: the agents that failed for good, with how.
     """
 
     started_at: float = 0.0
@@ -74,6 +78,8 @@ class GoalState:
     notes: list[str] = field(default_factory=list)
     budget: BudgetLedger = field(default_factory=BudgetLedger)
     claimed: set[int] = field(default_factory=set)
+    lead: Candidate | None = None
+    failed: dict[str, Outcome] = field(default_factory=dict)
 
     @singledispatchmethod
     def apply(self, event: Event) -> None:
@@ -112,6 +118,8 @@ class GoalState:
     def _candidate_measured(self, event: CandidateMeasured) -> None:
         candidate = event.candidate
         self.candidates[candidate.index] = candidate
+        if candidate.outcome is not None and POLICIES[candidate.outcome.kind].fatal:
+            self.failed[candidate.agent] = candidate.outcome
         if candidate.attempt.binding in self.claimed:
             self.budget = budget.settle(self.budget, candidate.attempt.binding, candidate.usage)
         else:
@@ -122,7 +130,7 @@ class GoalState:
         self.ranking, self.head = event.ranking, (event.commit, event.tree)
         winner = self.candidates.get(event.ranking.winner)
         if winner is not None:
-            self.head_verdict = winner.verdict
+            self.head_verdict, self.lead = winner.verdict, winner
         self.history.append(
             IterationFacts.of(
                 _known(self.started, "iteration"),

@@ -102,8 +102,8 @@ async def test_attempt_with_two_steps_swapped_does_not_replay(
         "attempt.py",
         "swapped_attempt",
         (
-            "report = await self._agent(request)",
-            "taken = await self._snapshot(request)\n            report = await self._agent(request)",
+            "await self._work(request)",
+            "taken = await self._snapshot(request)\n            await self._work(request)",
         ),
         ("self._measure(request, await self._snapshot(request))", "self._measure(request, taken)"),
     )
