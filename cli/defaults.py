@@ -17,7 +17,7 @@ NAME = "orch.yaml"
 
 _NEVER = {"goal", "repo", "id"}
 _DURATIONS = {"deadline", "attempt-timeout", "rung-timeout"}
-_PATHS = {"contract", "goal-file"}
+_PATHS = {"contract", "goal-file", "prompt-template"}
 _EXCLUDES = {
     "verify": {"contract"},
     "contract": {"verify", "setup", "protect", "carry", "rung_timeout"},

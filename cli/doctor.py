@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 @click.command()
 @json_option
 def doctor(*, as_json: bool) -> None:
-    """Check this host: git, sandbox, disk, state directory, engine. Changes nothing."""
+    """Check this host: git, sandbox, disk, state directory, engine; for agents see `orch agents`. Changes nothing."""
     from ..worker.settings import load_settings
 
     found = list(findings(load_settings()))

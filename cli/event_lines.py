@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from ..workflows.model import event as ev
 from .durations import show_duration
-from .reasons import DECIDED_BY, sentence
+from .reasons import DECIDED_BY, OUTCOME, sentence
 from .render import agent_name
 from .talk import one_line, plural
 
@@ -36,6 +38,13 @@ def _what(event: ev.Event) -> str:  # noqa: PLR0911 - one answer per kind of eve
             return _other(event)
 
 
+def _waiting(event: ev.AttemptWaiting) -> str:
+    until = datetime.fromtimestamp(event.until, UTC)
+    said = one_line(event.outcome.detail, 100)
+    words = f"candidate {event.attempt.candidate}: {OUTCOME[event.outcome.kind]}, goes on at {until:%H:%M:%S}"
+    return f"{words}: {said}" if said else words
+
+
 def _measured(event: ev.CandidateMeasured) -> str:
     candidate = event.candidate
     took = show_duration(candidate.usage.wall_s)
@@ -60,6 +69,10 @@ def _decided(event: ev.IterationDecided) -> str:
 
 def _other(event: ev.Event) -> str:  # noqa: PLR0911 - one answer per kind of event
     match event:
+        case ev.AttemptWaiting():
+            return _waiting(event)
+        case ev.AttemptResumed():
+            return f"candidate {event.attempt.candidate}: {agent_name(event.agent)} goes on"
         case ev.SealRequested():
             return f"waiting for approval of contract {event.contract_digest[:12]}"
         case ev.SealDecided():

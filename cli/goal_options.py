@@ -29,7 +29,10 @@ _OPTIONS = (
     ),
     click.option("--best-of", type=int, help="Another spelling of --candidates."),
     click.option(
-        "--agent", multiple=True, metavar="SPEC", help="An agent, e.g. 'cmd:./agent.sh'. Repeatable, to mix agents."
+        "--agent",
+        multiple=True,
+        metavar="SPEC",
+        help="An agent: NAME[:MODEL][,KEY=VALUE…] or 'cmd:SHELL'. Repeatable, to mix agents; see `orch agents`.",
     ),
     click.option("--max-iterations", type=int, help="Iterations before the run gives up [default: 10]."),
     click.option("--budget-tokens", type=int, help="Tokens of all attempts together."),
@@ -47,6 +50,13 @@ _OPTIONS = (
     ),
     click.option("--sign-off", default="", metavar="AGENT", help="A reviewer agent that may veto the result."),
     click.option("--seal", is_flag=True, default=None, help="Wait for `orch approve` before any agent starts."),
+    click.option(
+        "--session",
+        default="",
+        metavar="MODE",
+        help="continue, fork or fresh: what becomes of the winner's conversation [default: continue].",
+    ),
+    click.option("--prompt-template", type=_FILE, help="A text with {{goal}}, {{checks}}, {{feedback}} … for agents."),
     click.option("--promote", default="", metavar="TARGET", help="worktree, branch:NAME or none [default: worktree]."),
     click.option("--id", default="", metavar="ID", help="The id [default: made from the goal]."),
 )

@@ -1,11 +1,12 @@
-"""`orch logs`: what an agent and the checks of its candidate printed."""
+"""`orch logs`: what an agent said and did, what set-up and failing rungs printed, and what the agent was told."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+import asyncio
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,48 +15,110 @@ from .session import ask, run_goes_on
 from .talk import say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..workflows.model.attempt import AttemptKey
     from ..workflows.model.event import Event
+    from .attempt_outputs import Outputs, Subject
     from .client import Client
+    from .outputs import Printer
 
 _POLL_S = 0.3
-_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for; see the options' help."""
+
+    run: str
+    candidate: int | None
+    iteration: int | None
+    review: bool
+    prompt: bool
+    follow: bool
+    raw: bool
+    debug: bool
 
 
 @click.command()
 @run_argument
 @click.option("--candidate", type=int, help="Which candidate [default: the winner, else the latest].")
 @click.option("--iteration", type=int, help="Which iteration [default: the newest].")
-@click.option("--prompt", is_flag=True, help="Print the agent's prompt too.")
+@click.option("--review", is_flag=True, help="The reviewer's output instead of a candidate's.")
+@click.option("--prompt", is_flag=True, help="Print what the agent was told, and nothing else.")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing while the agent runs.")
-def logs(run: str, *, candidate: int | None, iteration: int | None, prompt: bool, follow: bool) -> None:
-    """Print what a candidate's agent and failing rungs wrote."""
-    from .runs import all_events
-    from .selection import measured, select
-
-    async def find(client: Client) -> tuple[Path, list[Event], AttemptKey]:
-        events = await all_events(client.link, run)
-        named = candidate is not None or iteration is not None
-        key = None if named else _before_any(run, events)
-        return client.home.run(run), events, key or select(run, events, candidate=candidate, iteration=iteration)
-
+@click.option("--raw", is_flag=True, help="Print the bytes as they are, events and escape sequences too.")
+@click.option("-v", "--debug", is_flag=True, help="Count the agent's events that orch does not know.")
+def logs(run: str, **options: Any) -> None:
+    """Print what a candidate's agent said and did, and what its failing rungs printed."""
+    wanted = Wanted(run, **options)
+    _refuse_contradictions(wanted)
     with run_goes_on(run):
-        run_folder, events, key = ask(find)
-        folder = run_folder / "attempts" / key.name
-        say(
-            f"iteration {key.iteration}, candidate {key.candidate}: {folder}"
-            if key.candidate
-            else f"baseline: {folder}"
-        )
-        if prompt:
-            _print("prompt", folder / "prompt.md")
-        if follow and key.candidate and measured(events, key) is None:
-            _follow(run, folder, key)
-        else:
-            for path in _streams(folder):
-                _print(f"{path.parent.name} {path.name.partition('-')[2]}", path)
-            for title, path in _rungs(events, key, run_folder):
-                _print(title, path)
+        ask(lambda client: _logs(client, wanted))
+
+
+def _refuse_contradictions(wanted: Wanted) -> None:
+    from ..workflows.errors import RefusedError
+
+    if wanted.review and wanted.candidate is not None:
+        hint = "a reviewer reads the head, no candidate: name the --iteration"
+        raise RefusedError("--review and --candidate contradict each other", hint=hint)
+    if wanted.prompt and wanted.follow:
+        raise RefusedError("--prompt and --follow contradict each other", hint="a prompt does not grow: leave out -f")
+
+
+async def _logs(client: Client, wanted: Wanted) -> None:
+    from .attempt_outputs import Outputs
+    from .outputs import Printer
+
+    events = await _events(client, wanted)
+    run_folder = client.home.run(wanted.run)
+    subject = _subject(run_folder, events, wanted)
+    say(f"{subject}: {subject.folder}")
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    outputs, printer = Outputs(subject, raw=wanted.raw, width=width), Printer(debug=wanted.debug)
+    if outputs.trouble:
+        say(f"warning: {outputs.trouble}: its output is shown as it is")
+    if wanted.prompt:
+        _print_prompts(outputs, printer, subject)
+        return
+    if wanted.follow and not subject.over(events):
+        await _follow(client, events, subject, outputs, printer)
+    for output in (*outputs.jobs(), *outputs.rungs(events, run_folder)):
+        printer.end(output)
+
+
+async def _events(client: Client, wanted: Wanted) -> list[Event]:
+    """The ledger so far; to follow an attempt that has not begun, wait for it."""
+    from ..workflows.model.event import AttemptStarted, RunEnded
+    from .runs import all_events
+
+    def there(event: Event) -> bool:
+        if not isinstance(event, AttemptStarted):
+            return isinstance(event, RunEnded)
+        key = event.attempt
+        return wanted.candidate in {None, key.candidate} and wanted.iteration in {None, key.iteration}
+
+    events = await all_events(client.link, wanted.run)
+    if wanted.follow and not wanted.review and not any(map(there, events)):
+        say("waiting for the agent to be started")
+        async for event in client.events(wanted.run, since=len(events)):
+            events.append(event)
+            if there(event):
+                break
+    return events
+
+
+def _subject(run_folder: Path, events: list[Event], wanted: Wanted) -> Subject:
+    from .attempt_outputs import attempt, review
+    from .selection import select
+
+    if wanted.review:
+        return review(run_folder, events, wanted.iteration)
+    named = wanted.candidate is not None or wanted.iteration is not None
+    key = None if named else _before_any(wanted.run, events)
+    chosen = key or select(wanted.run, events, candidate=wanted.candidate, iteration=wanted.iteration)
+    return attempt(run_folder, events, chosen)
 
 
 def _before_any(run: str, events: list[Event]) -> AttemptKey | None:
@@ -68,61 +131,35 @@ def _before_any(run: str, events: list[Event]) -> AttemptKey | None:
     return AttemptKey(run=run, iteration=0, candidate=0, binding=0) if ended and not started else None
 
 
-def _streams(folder: Path) -> list[Path]:
-    """What set-up and the agent printed, in the order in which they ran."""
-    jobs = (folder / "setup", folder / "agent", folder / "measure" / "setup")
-    return [path for job in jobs for name in ("stdout", "stderr") for path in sorted(job.glob(f"*-{name}"))]
+def _print_prompts(outputs: Outputs, printer: Printer, subject: Subject) -> None:
+    from ..workflows.errors import RefusedError
+
+    prompts = outputs.prompts()
+    if not prompts:
+        raise RefusedError(f"{subject} has no prompt: its agent was not launched", hint="orch logs without --prompt")
+    for prompt in prompts:
+        printer.end(prompt)
 
 
-def _rungs(events: list[Event], key: AttemptKey, run_folder: Path) -> Iterator[tuple[str, Path]]:
-    """The output of the rungs that did not pass."""
-    from ..workflows.model.event import BaselineMeasured
-    from .selection import measured
-
-    candidate = measured(events, key)
-    verdicts = [event.verdict for event in events if isinstance(event, BaselineMeasured)]
-    verdict = (candidate.verdict if candidate else None) if key.candidate else next(iter(verdicts), None)
-    for rung in verdict.failing if verdict else ():
-        for name, excerpt in (("stdout", rung.stdout), ("stderr", rung.stderr)):
-            if excerpt.path:
-                yield f"rung {rung.name} ({rung.exit}) {name}", run_folder / excerpt.path
+async def _follow(client: Client, events: list[Event], subject: Subject, outputs: Outputs, printer: Printer) -> None:
+    """Print what is appended until nothing more can come; the events that tell so are added."""
+    over = asyncio.create_task(_until_over(client, events, subject))
+    while not over.done():
+        grew = False
+        for output in outputs.jobs():
+            printer.end_if_over(output)
+            grew = printer.more(output) or grew
+        await asyncio.wait({over}, timeout=0 if grew else _POLL_S)
+    await over
 
 
-def _print(title: str, path: Path) -> None:
-    """Copy a file to stdout as it is, a chunk at a time, with a title on stderr; an empty one is left out."""
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    say(f"--- {title}")
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            _write(chunk)
+async def _until_over(client: Client, events: list[Event], subject: Subject) -> None:
+    from ..workflows.model.event import AttemptWaiting
+    from .event_lines import event_line
 
-
-def _write(chunk: bytes) -> None:
-    click.echo(chunk, nl=False)
-
-
-def _follow(run: str, folder: Path, key: AttemptKey) -> None:
-    """Print what is appended until the attempt has been measured."""
-    from .runs import all_events
-    from .selection import measured
-
-    read: dict[Path, int] = {}
-    while True:
-        over = measured(ask(lambda client: all_events(client.link, run)), key) is not None
-        for path in _streams(folder):
-            read[path] = read.get(path, 0) + _copy(path, read.get(path, 0))
-        if over:
+    async for event in client.events(subject.key.run, since=len(events)):
+        events.append(event)
+        if isinstance(event, AttemptWaiting) and event.attempt == subject.key:
+            say(event_line(event))
+        if subject.over(events):
             return
-        time.sleep(_POLL_S)
-
-
-def _copy(path: Path, start: int) -> int:
-    """Print what stands in a file after `start`; return how much that was."""
-    if not path.exists():
-        return 0
-    with path.open("rb") as file:
-        file.seek(start)
-        chunk = file.read()
-    _write(chunk)
-    return len(chunk)

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from .. import __version__
-from . import check, diff, doctor, engine, gc, logs, look, promote, schedule, start, steer, watch, worker
+from . import agents, check, diff, doctor, engine, gc, logs, look, promote, schedule, start, steer, watch, worker
 from .boundary import Boundary
 from .exits import ExitStatus
 
@@ -35,6 +35,7 @@ COMMANDS = (
     engine.down,
     engine.status,
     worker.worker,
+    agents.agents,
     doctor.doctor,
     gc.gc,
 )

@@ -31,6 +31,8 @@ class GoalOptions(Value):
         sandbox: True: required; False: off; None: on where a probe proves it.
         sign_off: the reviewer agent's spec.
         seal: whether to wait for approval of the contract.
+        session: `continue`, `fork` or `fresh`: what the next iteration does with the winner's conversation.
+        prompt_template: the project's own prompt template.
         promote: `worktree`, `branch:NAME` or `none`.
         id: the run's id; made from the goal when empty.
     """
@@ -55,6 +57,8 @@ class GoalOptions(Value):
     sandbox: bool | None = None
     sign_off: str = ""
     seal: bool | None = None
+    session: str = ""
+    prompt_template: Path | None = None
     promote: str = ""
     id: str = ""
 

@@ -53,6 +53,7 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     contract, facts = _contract(options, repository.top)
     request = _request(options, repository.top, contract)
     preflight.programs(request)
+    preflight.usable(request)
     preflight.sandbox(request.sandbox)
     preflight.operation(repository, request.promote)
     preflight.space(repository, state)
@@ -121,6 +122,8 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
             sandbox=_SANDBOX[options.sandbox],
             sign_off=preflight.reviewer(options.sign_off),
             seal=bool(options.seal),
+            session=preflight.session(options.session),
+            template=preflight.template(options.prompt_template),
             promote=promote_target(options.promote),
             path=os.environ.get("PATH", ""),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ from pydantic import ValidationError
 from ..workflows.errors import RefusedError
 from ..workflows.model.budget import MAX_CANDIDATES, Caps
 from ..workflows.model.contract import MAX_GOAL_CHARS
-from ..workflows.model.goal import GoalRequest, SandboxMode
+from ..workflows.model.goal import MAX_TEMPLATE, GoalRequest, SandboxMode
+from ..workflows.model.outcome import SessionMode
 from ..workflows.model.promotion import PromoteMode, PromoteTarget
 from ..workflows.rules.budget import worst_case
+from .nearest import offer
 from .options import GoalOptions
 
 if TYPE_CHECKING:
@@ -138,6 +141,34 @@ def agents(specs: tuple[str, ...], limits: Caps) -> tuple[str, ...]:
     return tuple(_known(spec) for spec in specs)
 
 
+def session(text: str) -> SessionMode:
+    """The mode of sessions; empty is `continue`."""
+    modes = [mode.value for mode in SessionMode]
+    if text and text not in modes:
+        raise RefusedError(f"--session: {text[:60]!r} is no mode", hint=offer(text, modes))
+    return SessionMode(text or SessionMode.CONTINUE)
+
+
+def template(path: Path | None) -> str:
+    """The prompt template; refused when it cannot be read, is too long, or leaves out what agents need."""
+    if path is None:
+        return ""
+    from ..activities.prompt_template import check
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise RefusedError(f"the prompt template {path} cannot be read: {why}", hint="name a text file") from None
+    if len(text) > MAX_TEMPLATE:
+        raise RefusedError(
+            f"the prompt template {path} has {len(text):,} characters, at most {MAX_TEMPLATE:,} are allowed",
+            hint="put the details in a file of the repository and name it in the template",
+        )
+    check(text, str(path))
+    return text
+
+
 def reviewer(spec: str) -> str:
     """The reviewer's spec, checked like any agent's; empty stays empty."""
     return _known(spec) if spec else ""
@@ -152,15 +183,34 @@ def _known(spec: str) -> str:
 
 def programs(request: GoalRequest) -> None:
     """Refuse a rung or an agent whose program is not there; what set-up may install is not asked for."""
+    from ..activities.agents.registry import resolve
     from ..activities.programs import missing_program
 
-    lines = [(f"agent {spec!r}", spec.partition(":")[2]) for spec in (*request.agents, request.sign_off) if spec]
+    specs = dict.fromkeys(spec for spec in (*request.agents, request.sign_off) if spec)
+    found = [(spec, resolve(spec)) for spec in specs]
+    missing = [(f"agent {spec!r}", agent.adapter.missing(agent.spec, request.path or None)) for spec, agent in found]
     if not request.contract.setup:
-        lines += [(f"rung {rung.name!r}", rung.run) for rung in request.contract.rungs]
-    for what, line in lines:
-        name = missing_program(line)
+        missing += [(f"rung {rung.name!r}", missing_program(rung.run)) for rung in request.contract.rungs]
+    for what, name in missing:
         if name:
             raise RefusedError(f"{what}: there is no program {name!r} on PATH", hint="install it, or mend the command")
+
+
+def usable(request: GoalRequest) -> None:
+    """Refuse an agent whose program is too old or broken here, or that has no login; all are asked at once."""
+    from ..activities.agents.registry import resolve
+    from ..activities.agents.survey import look
+    from .agents import hint
+
+    specs = [spec for spec in dict.fromkeys((*request.agents, request.sign_off)) if spec]
+    agents = [resolve(spec).spec for spec in specs]
+    with ThreadPoolExecutor(len(agents)) as threads:
+        found = threads.map(lambda agent: look(agent.name, agent.settings.get("bin", "")), agents)
+    for spec, one in zip(specs, found, strict=True):
+        if one.flaw is not None:
+            raise RefusedError(
+                f"agent {spec!r} cannot be used here: {one.flaw.value.replace('_', ' ')}", hint=hint(one)
+            )
 
 
 def sandbox(mode: SandboxMode) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 
+from ..workflows.model.outcome import OutcomeKind
 from ..workflows.model.reason import CandidateReason, Datum, PromotionReason, Reason, RunReason
-from ..workflows.model.view import RunView
+from ..workflows.model.view import CandidateView, RunView
 from .talk import one_line
 
 RUN = {
@@ -22,6 +24,7 @@ RUN = {
     RunReason.BUDGET_TOKENS: "the token budget is used up",
     RunReason.BUDGET_USD: "the money budget is used up",
     RunReason.DEADLINE: "the deadline has passed",
+    RunReason.AGENT_UNUSABLE: "no agent of the run can work",
     RunReason.STUCK_NO_DIFF: "stuck: no agent changed anything",
     RunReason.STUCK_CRASHED: "stuck: every agent crashed, again and again",
     RunReason.STUCK_UNEVALUABLE: "stuck: no candidate could be measured",
@@ -49,6 +52,26 @@ CANDIDATE = {
     CandidateReason.CANCELLED: "cancelled",
 }
 """One phrase per place in a ranking."""
+
+OUTCOME = {
+    OutcomeKind.DONE: "",
+    OutcomeKind.NO_CHANGE: "",
+    OutcomeKind.RATE_LIMITED: "the agent was rate limited",
+    OutcomeKind.OVERLOADED: "the agent's provider was overloaded",
+    OutcomeKind.NOT_AUTHORISED: "the agent is not authorised",
+    OutcomeKind.OUT_OF_QUOTA: "the agent's quota is used up",
+    OutcomeKind.CONTEXT_FULL: "the agent's context is full",
+    OutcomeKind.TURN_LIMIT: "stopped at its turn limit",
+    OutcomeKind.BUDGET_LIMIT: "stopped at its budget",
+    OutcomeKind.REFUSED: "the model refused",
+    OutcomeKind.EMPTY_ANSWER: "the agent said and did nothing",
+    OutcomeKind.STREAM_BROKEN: "the agent's stream broke off",
+    OutcomeKind.CRASHED: "the agent crashed",
+    OutcomeKind.TIMED_OUT: "the agent timed out",
+    OutcomeKind.KILLED: "the agent was stopped",
+    OutcomeKind.NOT_STARTED: "the agent did not start",
+}
+"""One phrase per way an agent's launch ends; none where there is nothing to tell."""
 
 PROMOTION = {
     PromotionReason.EDITED: "paths of the result were edited meanwhile",
@@ -95,6 +118,7 @@ _SUGGEST = {
     RunReason.BUDGET_TOKENS: "start again with a higher --budget-tokens; the head is kept: orch diff {id}",
     RunReason.BUDGET_USD: "start again with a higher --budget-usd; the head is kept: orch diff {id}",
     RunReason.DEADLINE: "start again with a later --deadline; the head is kept: orch diff {id}",
+    RunReason.AGENT_UNUSABLE: "orch agents, then mend the key, the login or the quota, and start again",
     RunReason.STUCK_NO_DIFF: "orch logs {id}: did the agent understand its prompt, may it write?",
     RunReason.STUCK_CRASHED: "orch logs {id}: the agent's own error",
     RunReason.STUCK_UNEVALUABLE: "orch logs {id}; a longer --rung-timeout may help",
@@ -117,6 +141,15 @@ def sentence(reason: Reason[RunReason] | Reason[CandidateReason] | Reason[Promot
             return _WITH_DATA[reason.code].format(**data)
     words, facts = _words(reason.code), _facts(reason.data)
     return f"{words} ({facts})" if facts else words
+
+
+def outcome_words(candidate: CandidateView) -> str:
+    """What became of a candidate's agent, with what it said; empty when it simply ended."""
+    words = OUTCOME[OutcomeKind(candidate.outcome)] if candidate.outcome else ""
+    if words and candidate.resting_until is not None:
+        words += f", goes on at {datetime.fromtimestamp(candidate.resting_until).astimezone():%H:%M:%S}"
+    detail = one_line(candidate.outcome_detail, 120)
+    return f"{words}: {detail}" if words and detail else words
 
 
 def _words(code: RunReason | CandidateReason | PromotionReason) -> str:

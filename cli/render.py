@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..workflows.details import agent_label
 from ..workflows.model.view import CandidateView, IterationView, RunView, UsageView
 from .durations import show_duration
-from .reasons import DECIDED_BY, next_step, sentence
+from .reasons import DECIDED_BY, next_step, outcome_words, sentence
 from .talk import clean, one_line, plural
 
 HEADINGS = ("rank", "candidate", "agent", "rungs", "paths", "cost", "time", "reason")
@@ -56,7 +56,8 @@ def cost(usage: UsageView) -> str:
     """Money and tokens as far as they are known."""
     parts = []
     if usage.usd is not None:
-        parts.append(f"${usage.usd:.2f}" if usage.usd >= 0.01 or usage.usd == 0 else f"${usage.usd:.4f}")
+        money = f"{usage.usd:.2f}" if usage.usd >= 0.01 or usage.usd == 0 else f"{usage.usd:.4f}"
+        parts.append(f"{'about ' if usage.priced else ''}${money}")
     if usage.tokens is not None:
         parts.append(f"{usage.tokens:,} tok")
     return " ".join(parts) or "unknown"
@@ -124,11 +125,13 @@ def _why(candidate: CandidateView) -> str:
         step, _, detail = candidate.failure.partition(": ")
         words = step.replace("_", " ")
         parts.append(words if detail in {"", words} else one_line(f"{words}: {detail}", 120))
-    elif candidate.agent_exit not in {"", "ok"}:
-        parts.append(f"agent {one_line(candidate.agent_exit, 80)}")
+    elif words := outcome_words(candidate):
+        parts.append(words)
     failing = [rung.name for rung in candidate.rungs if rung.result != "ok"]
     parts += [f"red: {', '.join(failing)}"] if failing else []
     parts += [f"{plural(len(candidate.restored), 'protected path')} restored"] if candidate.restored else []
+    parts += [f"denied: {', '.join(map(one_line, candidate.denials[:3]))}"] if candidate.denials else []
+    parts += [f"session {one_line(candidate.origin, 80)}"] if candidate.origin not in {"", "fresh"} else []
     return "; ".join(parts) or candidate.status.value
 
 

@@ -5,6 +5,7 @@ Every kind of run answers to the same names: query `ledger`, updates `decide`, `
 
 from __future__ import annotations
 
+import os
 import uuid
 from datetime import timedelta
 from typing import TypeVar
@@ -37,11 +38,14 @@ _OPEN = {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_N
 
 async def start(link: Link, plan: GoalPlan) -> str:
     """Start the planned run; RefusedError when its id is taken or its tree is promised to another run."""
+    from ..activities.agents import secrets
+    from ..activities.agents.registry import secret_names
     from ..worker.state import host_id
 
     temporal = await link.temporal()
     request = plan.request.model_copy(update={"host": host_id(link.home)})
     await refuse_busy_tree(link, request)
+    kept = secrets.keep(link.home, request.run, secret_names((*request.agents, request.sign_off)), os.environ)
     try:
         await temporal.start_workflow(
             "Goal",
@@ -55,6 +59,7 @@ async def start(link: Link, plan: GoalPlan) -> str:
             static_summary=one_line(request.contract.goal.splitlines()[0], 60),
         )
     except WorkflowAlreadyStartedError:
+        secrets.put_back(link.home, request.run, kept)
         raise RefusedError(f"a run {request.run} exists", hint="choose another --id, or leave it out") from None
     return request.run
 

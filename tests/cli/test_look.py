@@ -120,7 +120,7 @@ def test_show_prints_the_documented_fields(orch: Any, ended: Home) -> None:
     assert fields <= shown.keys()
     assert {"ordinal", "winner", "decided_by", "candidates"} <= shown["iterations"][0].keys()
     assert of_candidate <= shown["iterations"][0]["candidates"][0].keys()
-    assert shown["usage"] == {"tokens": None, "usd": 0.5, "wall_s": 2.0}
+    assert shown["usage"] == {"tokens": None, "tokens_cached": None, "usd": 0.5, "wall_s": 2.0, "priced": ""}
     assert not (ended.engine / "server.json").exists()
 
 

@@ -1,0 +1,129 @@
+"""What is refused before anything is started, and with which mend: the prompt template, and agents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orch.cli import preflight
+from orch.cli.options import GoalOptions
+from orch.cli.plan import resolve_goal
+from orch.workflows.errors import RefusedError
+from orch.workflows.model.goal import MAX_TEMPLATE
+from orch.workflows.model.outcome import SessionMode
+
+TEMPLATE = "{{goal}}\n{{checks}}\n{{feedback}}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "prompt.md"
+
+
+def test_template_is_read(file: Path) -> None:
+    file.write_text(f"é {TEMPLATE}")
+
+    assert preflight.template(file) == f"é {TEMPLATE}"
+    assert preflight.template(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"\xff\xfe", "cannot be read: it is not UTF-8"),
+        (TEMPLATE.encode() + b"x" * MAX_TEMPLATE, "32,801 characters, at most 32,768"),
+        (b"{{gaol}}", "unknown placeholder {{gaol}}"),
+        (b"", "leaves out {{goal}}, {{checks}}, {{feedback}}"),
+    ],
+)
+def test_template_that_is_of_no_use_is_refused_by_its_name(file: Path, content: bytes | None, said: str) -> None:
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(RefusedError) as refused:
+        preflight.template(file)
+
+    assert str(file) in refused.value.message
+    assert said in refused.value.message
+    assert refused.value.hint
+
+
+def test_folder_is_no_template(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="cannot be read: Is a directory"):
+        preflight.template(tmp_path)
+
+
+def test_longest_template_is_taken(file: Path) -> None:
+    file.write_text(TEMPLATE.ljust(MAX_TEMPLATE, "x"))
+
+    assert len(preflight.template(file)) == MAX_TEMPLATE
+
+
+def test_template_and_session_mode_reach_the_request(repo: Path, state: Path) -> None:
+    (repo / "prompt.md").write_text(TEMPLATE)
+    given = {"goal": "mend it", "verify": ("true",), "agent": ("cmd:true",)}
+
+    plain = resolve_goal(GoalOptions(**given), state=state).request
+    fork = resolve_goal(GoalOptions(**given, session="fork", prompt_template=Path("prompt.md")), state=state).request
+
+    assert (plain.template, plain.session) == ("", SessionMode.CONTINUE)
+    assert (fork.template, fork.session) == (TEMPLATE, SessionMode.FORK)
+
+
+def test_project_may_name_its_template_once_for_all(repo: Path, state: Path) -> None:
+    (repo / "docs").mkdir()
+    (repo / "docs" / "prompt.md").write_text(TEMPLATE)
+    (repo / "orch.yaml").write_text("prompt-template: docs/prompt.md\nsession: fresh\n")
+
+    options = GoalOptions(goal="mend it", verify=("true",), agent=("cmd:true",))
+    request = resolve_goal(options, state=state).request
+
+    assert (request.template, request.session) == (TEMPLATE, SessionMode.FRESH)
+
+
+PROGRAMS = {
+    "missing": ("", "there is no program 'codex' on PATH"),
+    "broken": ("exit 7", "cannot be used here: broken"),
+    "too old": ("echo codex-cli 0.1.0", "cannot be used here: too old"),
+    "not logged in": ("echo codex-cli 9.9.9", "cannot be used here: no login"),
+}
+
+
+@pytest.mark.parametrize("fault", PROGRAMS)
+def test_agent_that_cannot_work_here_is_refused_before_anything_is_started(
+    fault: str, tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, said = PROGRAMS[fault]
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    if script:
+        (programs / "codex").write_text(f"#!/bin/sh\n{script}\n")
+        (programs / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.defpath}")
+    for name in ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    state = tmp_path / "state"
+    options = GoalOptions(goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("codex",))
+
+    with pytest.raises(RefusedError) as refused:
+        resolve_goal(options, state=state)
+
+    assert said in refused.value.message
+    assert refused.value.hint
+    assert not state.exists()
+
+
+def test_agent_with_a_key_is_taken(
+    tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "codex").write_text("#!/bin/sh\necho codex-cli 9.9.9\n")
+    (tmp_path / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    options = GoalOptions(goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("codex:m",))
+
+    assert resolve_goal(options, state=tmp_path / "state").request.agents == ("codex:m",)
