@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fix bench soak docs clean
+.PHONY: help demo test test-agents lint fix bench soak docs clean
 
 help: ## say what there is
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 $(READY): pyproject.toml
 	PYTHON=$(PYTHON) scripts/system-packages python git
@@ -25,6 +25,11 @@ demo: $(READY) ## four scripted agents compete to mend a bug of a real release
 test: $(READY) ## all tests but the long ones
 	scripts/system-packages git bubblewrap chromium
 	$(BIN)/pytest --numprocesses $(JOBS)
+
+test-agents: $(READY) ## real agents at a scripted model server (CLAUDE=1: Claude Code, too)
+	scripts/system-packages git bubblewrap
+	$(BIN)/python scripts/install_test_agents.py $(if $(CLAUDE),claude)
+	$(BIN)/pytest -m agents --numprocesses $(JOBS) tests/agents
 
 lint: $(READY) ## style, types and layers; changes nothing
 	$(BIN)/ruff check
@@ -49,4 +54,4 @@ docs: $(READY) ## write docs/cli.md from the command line itself
 	$(BIN)/python -m orch.cli.reference > docs/cli.md
 
 clean: ## remove the environment and what tools left
-	rm -rf $(VENV) build dist demo/.cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .cache demo/.cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -81,12 +81,8 @@ class Orch:
 
     def run(self, case: Case) -> Sample:
         """One run of a case; its answer is taken away again."""
-        argv = _orch(
-            "start", "goal", "write the answer", "--verify", CHECK, "--agent", f"cmd:{AGENTS[case.agent]}",
-            "-n", str(case.count), "--json",
-        )  # fmt: skip
         before = self._engine_cpu()
-        sample, stdout = _timed(argv, case.repo, self._env)
+        sample, stdout = self.start(case.repo, CHECK, f"cmd:{AGENTS[case.agent]}", case.count)
         time.sleep(SETTLE_S)
         after = self._engine_cpu()
         reset(case.repo)
@@ -94,6 +90,13 @@ class Orch:
         if min(cpu.values()) < 0:
             raise SystemExit("the worker was replaced meanwhile: leave orch's code alone while it is measured")
         return replace(sample, cpu=cpu, run=json.loads(stdout)["id"])
+
+    def start(self, repo: Path, check: str, agent: str, count: int) -> tuple[Sample, bytes]:
+        """A run to its end: the command's time and what it printed."""
+        argv = _orch(
+            "start", "goal", "write the answer", "--verify", check, "--agent", agent, "-n", str(count), "--json"
+        )
+        return _timed(argv, repo, self._env)
 
     def _engine_cpu(self) -> dict[str, float]:
         """CPU seconds so far of the server, of the worker, and of all that the worker started and that has ended."""
