@@ -19,8 +19,8 @@ HEADER = "# Task from orch"
 """Stands first in every prompt, so that no goal's first character is ever taken for a command."""
 
 AGAIN = """\
-Your last turn was cut off by the provider, not by you. The folder is as you left it. Go on with the task where you were,
-and end as you would have."""
+Your last turn was cut off by the provider, not by you. The folder is as you left it. Go on with the task where you
+were, and end as you would have."""
 
 CUT_OFF = "An earlier try at this was cut off; the folder may hold what it left. Look before you begin."
 WON = "You worked on this before. The folder is a fresh copy of the state that won; what others did may be in it, too."
@@ -41,7 +41,7 @@ def agent_prompt(request: RunAgent) -> str:
 
 
 def _sections(request: RunAgent) -> dict[str, str]:
-    """Every section of a prompt by the name a template calls it, with its title; empty where there is nothing to say."""
+    """Every section of a prompt by its name in a template, with its title; empty where there is nothing to say."""
     contract = request.contract
     protected = "## Protected paths (changes to them are dropped)\n\n" + _bullets(contract.protected)
     feedback = f"## Not yet satisfied: what the last iteration left\n\n{request.feedback}"

@@ -132,6 +132,23 @@ _SUGGEST = {
 }
 
 
+_MEND = {
+    OutcomeKind.RATE_LIMITED: "start again later or with another --agent; a longer --attempt-timeout lets it wait",
+    OutcomeKind.OVERLOADED: "start again later or with another --agent; a longer --attempt-timeout lets it wait",
+    OutcomeKind.CONTEXT_FULL: "start again with a smaller goal, a model with a larger context, or --session fresh",
+    OutcomeKind.TURN_LIMIT: "start again with a higher max-turns in --agent",
+    OutcomeKind.BUDGET_LIMIT: "start again with a higher max-tokens, max-usd or --budget-…",
+    OutcomeKind.REFUSED: "word the goal anew, or start again with another --agent",
+    OutcomeKind.EMPTY_ANSWER: "orch logs {id} --raw, then start again with another model or --agent",
+    OutcomeKind.STREAM_BROKEN: "mend the connection to the provider, then start again",
+    OutcomeKind.CRASHED: "orch logs {id}: the agent's own error",
+    OutcomeKind.TIMED_OUT: "start again with a longer --attempt-timeout, or a higher idle in --agent",
+}
+"""What helps when every agent of the last iteration ended like this."""
+
+_FRUITLESS = {RunReason.ITERATION_CAP, *(code for code in RunReason if code.value.startswith("stuck_"))}
+
+
 def sentence(reason: Reason[RunReason] | Reason[CandidateReason] | Reason[PromotionReason]) -> str:
     """A reason in words, with the facts behind it."""
     if isinstance(reason.code, CandidateReason) and reason.code in _WITH_DATA:
@@ -191,7 +208,16 @@ def next_step(view: RunView) -> str:
         return ""
     if view.reason.code is RunReason.DONE:
         return f"orch diff {view.id}, then: orch promote {view.id}"
-    return _SUGGEST.get(view.reason.code, "").format(id=view.id)
+    return (_mend(view) or _SUGGEST.get(view.reason.code, "")).format(id=view.id)
+
+
+def _mend(view: RunView) -> str:
+    """What helps where all agents of the last iteration failed alike; empty when they did not, or did their work."""
+    if view.reason is None or view.reason.code not in _FRUITLESS or not view.iterations:
+        return ""
+    outcomes = {candidate.outcome for candidate in view.iterations[-1].candidates}
+    (outcome,) = outcomes if len(outcomes) == 1 else {""}
+    return _MEND.get(OutcomeKind(outcome), "") if outcome else ""
 
 
 def _promoted_step(view: RunView) -> str:

@@ -29,7 +29,7 @@ class Traits:
         login: files below the user's home that hold a login; copied to the private home when they are there.
         settings: the keys its spec takes besides the common ones, with a line of help each.
         signals: the signals that stop it before KILL, with the seconds to react; for those it ignores none are wasted.
-        litter: globs of what it always leaves in the working copy and nobody wants: removed before the tree is recorded.
+        litter: globs of what it always leaves in the working copy and nobody wants: gone before the tree is recorded.
     """
 
     program: str

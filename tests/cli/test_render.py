@@ -11,6 +11,7 @@ import pytest
 from orch.cli import reasons
 from orch.cli.live import live_lines
 from orch.cli.render import run_lines
+from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.promotion import PromoteMode
 from orch.workflows.model.reason import CandidateReason, PromotionReason, Reason, RunReason
 from orch.workflows.model.view import (
@@ -165,3 +166,29 @@ def test_every_end_has_a_next_step(code: RunReason) -> None:
 
     assert bool(step) == (code is not RunReason.PREFLIGHT_FAILED)
     assert "{" not in step
+
+
+@pytest.mark.parametrize("kind", OutcomeKind)
+def test_agents_that_all_failed_alike_have_one_mend(kind: OutcomeKind) -> None:
+    alike = IterationView(ordinal=1, baseline=SHA, candidates=tuple(candidate(n, outcome=kind.value) for n in (1, 2)))
+    ended = view(
+        status=RunStatus.FAILED, reason=Reason(code=RunReason.STUCK_NO_DIFF), iterations=(alike,), promoted=None
+    )
+
+    usual = reasons.next_step(ended.model_copy(update={"iterations": ()}))
+    own = {OutcomeKind.DONE, OutcomeKind.NO_CHANGE, OutcomeKind.KILLED}  # nothing of the agent's is to be mended
+    ending_the_run = {OutcomeKind.NOT_AUTHORISED, OutcomeKind.OUT_OF_QUOTA, OutcomeKind.NOT_STARTED}
+    assert (reasons.next_step(ended) == usual) is (kind in own | ending_the_run)
+
+
+@pytest.mark.parametrize("kind", OutcomeKind)
+def test_every_outcome_has_its_words(kind: OutcomeKind) -> None:
+    words = reasons.outcome_words(candidate(1, outcome=kind.value, outcome_detail="as told"))
+
+    assert words.endswith(": as told") is (kind not in {OutcomeKind.DONE, OutcomeKind.NO_CHANGE})
+
+
+def test_a_resting_agent_tells_when_it_goes_on() -> None:
+    words = reasons.outcome_words(candidate(1, outcome="rate_limited", resting_until=1_796_000_000.0))
+
+    assert words.startswith("the agent was rate limited, goes on at ")
