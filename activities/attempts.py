@@ -16,7 +16,8 @@ from ..workflows.model.attempt import (
     Workspace,
 )
 from . import slots
-from .agents.running import AGENT, AgentRun, log_out, run_supervised
+from .agents.preparing import AGENT, AgentRun, log_out
+from .agents.running import run_supervised
 from .changes import read_changes, write_changes
 from .effect import effect, ended_if_cancelled, in_thread
 from .home import Home

@@ -15,7 +15,8 @@ from ..workflows.model.outcome import OutcomeKind
 from ..workflows.model.review import Review, ReviewHead
 from ..workflows.model.usage import Usage
 from ..workflows.rules.outcome import retry_at
-from .agents.running import AgentRun, Ran, run_supervised
+from .agents.preparing import AgentRun
+from .agents.running import Ran, run_supervised
 from .agents.stream import parsed
 from .artifacts import write_whole
 from .attempts import close_attempt_folder

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..activities.agents.adapter import Adapter
+from ..activities.agents.preparing import AGENT, PROMPT
 from ..activities.agents.registry import resolve
-from ..activities.agents.running import AGENT, PROMPT
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey
 from ..workflows.model.event import AttemptStarted, BaselineMeasured, Event, GateMeasured, HeadReviewed, RunStarted

@@ -12,7 +12,7 @@ import pytest
 
 from orch.activities import artifacts
 from orch.activities.agents import registry
-from orch.activities.agents.running import AgentRun
+from orch.activities.agents.preparing import AgentRun
 from orch.activities.home import Home
 from orch.activities.places import Place
 from orch.workflows.model.attempt import AttemptKey

@@ -12,7 +12,8 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
 from orch.activities.agents.following import LIMIT, stopped_for
-from orch.activities.agents.running import AgentRun, Ran, run_supervised
+from orch.activities.agents.preparing import AgentRun
+from orch.activities.agents.running import Ran, run_supervised
 from orch.activities.artifacts import write_whole
 from orch.workflows.model.attempt import SpendCaps
 from orch.workflows.model.exit import ExitKind

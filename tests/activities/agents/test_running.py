@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from orch.activities.agents import resting, running, secrets
+from orch.activities.agents import preparing, resting, running, secrets
+from orch.activities.agents.preparing import AgentRun
 from orch.activities.agents.prices import FILE as PRICES
 from orch.activities.agents.registry import resolve
-from orch.activities.agents.running import AgentRun, run_supervised
+from orch.activities.agents.running import run_supervised
 from orch.activities.home import Home
 from orch.activities.runs import close_run_folder
 from orch.activities.sandbox import not_executed
@@ -235,10 +236,10 @@ def test_copied_logins_go_with_the_attempt(stage: Stage, tmp_path: Path, monkeyp
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     place = stage.launch(DONE).place.folder
 
-    running._log_in(resolve("codex"), place / "home")
+    preparing.log_in(resolve("codex"), place / "home")
     copied = place / "home" / ".codex" / "auth.json"
     assert stat.S_IMODE(copied.stat().st_mode) == 0o600
-    running.log_out(place)
+    preparing.log_out(place)
 
     assert not copied.exists()
     assert login.exists()
