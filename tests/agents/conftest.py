@@ -19,6 +19,19 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(os.environ.get("ORCH_TEST_AGENTS") or ROOT / ".cache" / "agents") / "bin"
 """Where `scripts/install_test_agents.py` puts them."""
 
+PRICES = """\
+dated = 2026-11-29
+["fake-model"]
+input = 3.0
+cached = 0.3
+output = 15.0
+["gpt-5.5"]
+input = 1.25
+cached = 0.125
+output = 10.0
+"""
+"""US dollars per million tokens; the model server counts 1,000 fresh, 200 cached and 50 written a request."""
+
 ALWAYS = ("codex", "pi")
 OPTIONAL = ("claude",)
 
@@ -74,11 +87,14 @@ def runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Runs]:
-    """Starts goal runs of real agents; afterwards nothing of them may run, and no slot or port block be held."""
+    """Starts goal runs of real agents; afterwards no process, copy, slot or port block of theirs may be left."""
+    (client.home.root / "prices.toml").write_text(PRICES)
     monkeypatch.setenv("PATH", f"{agent_programs}{os.pathsep}{os.environ['PATH']}")
     projects = (make_repo(tmp_path / f"project-{number}", {"readme.txt": "one\n"}) for number in itertools.count())
     started = Runs(client, model_server, projects)
     yield started
     assert [started.supervised(run) for run in started.ids] == [{}] * len(started.ids)
+    copies = [tree for run in started.ids for tree in client.home.run(run).glob("attempts/**/tree")]
+    assert copies == []
     held = [*client.home.slots.glob("[0-9]*"), *client.home.ports.glob("[0-9]*")]
     assert [path for path in held if path.read_text().partition("/")[0] in started.ids] == []

@@ -36,17 +36,17 @@ async def test_agents_mixed_in_one_run_and_the_edit_is_promoted(runs: Runs) -> N
     assert open(f"{view.repo}/hello.txt").read() == "hello from the model\n"  # noqa: PTH123, SIM115, ASYNC230
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-async def test_the_winners_session_goes_on_and_each_attempt_counts_its_own(runs: Runs, agent: str) -> None:
+@pytest.mark.parametrize(("agent", "usd"), [(AGENTS[0], 0.00355), (AGENTS[1], 0.00762)])
+async def test_the_winners_session_goes_on_and_each_attempt_counts_its_own(runs: Runs, agent: str, usd: float) -> None:
     view = await runs.run("edit_again", agent, verify=('test "$(cat seen.txt)" = 1',), max_iterations=2)
 
     first, second = (iteration.candidates[0] for iteration in view.iterations)
     assert view.status == "succeeded"
     assert (first.origin, second.origin) == ("fresh", "continues i1-c1-b1")
     assert first.session == second.session
-    assert first.usage.tokens == second.usage.tokens
-    assert first.usage.usd == second.usage.usd
-    assert view.usage.tokens == 2 * (first.usage.tokens or 0) > 0
+    assert [(a.usage.tokens, a.usage.tokens_cached) for a in (first, second)] == [(2500, 400)] * 2
+    assert [a.usage.usd for a in (first, second)] == pytest.approx([usd, usd])
+    assert (view.usage.tokens, view.usage.usd) == (5000, pytest.approx(2 * usd))
 
 
 FAULTS = {
@@ -77,6 +77,8 @@ async def test_each_fault_of_a_provider_has_its_name(runs: Runs) -> None:
     found = {case: OutcomeKind(only(view).outcome) for case, view in zip(cases, views, strict=True)}
     assert found == {(fault, agent): MUTE.get((fault, agent), FAULTS[fault]) for fault, agent in cases}
     assert not any(only(view).changed for view in views)
+    limited = [view for (fault, _), view in zip(cases, views, strict=True) if fault == "rate_limited"]
+    assert all(only(view).usage.wall_s < 25 for view in limited)  # their wait would reach beyond the deadline of 30 s
 
 
 @pytest.mark.parametrize("agent", AGENTS)
