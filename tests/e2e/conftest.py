@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,8 @@ import pytest
 
 from orch import Client
 from orch.workflows.model.view import RunView
+
+from .talking import talker
 
 LADDER = tuple(f'test "$(cat level)" -ge {n}' for n in (1, 2, 3))
 """Three rungs: the number in the file `level` must reach 1, 2, 3."""
@@ -49,3 +52,16 @@ def climb(level: int) -> str:
 def climb_fixture() -> Callable[[int], str]:
     """An agent that writes a level."""
     return climb
+
+
+@pytest.fixture
+def talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Make an agent, logged in, of a shell script that talks as a real one does; see `talking.py`."""
+    numbers = itertools.count(1)
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "any")
+
+    def make(script: str, agent: str = "pi", **settings: object) -> str:
+        return talker(tmp_path / "bin" / f"talker-{next(numbers)}", script, agent, **settings)
+
+    return make
