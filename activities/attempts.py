@@ -14,6 +14,7 @@ from ..workflows.model.attempt import (
     Snapshot,
     TakeSnapshot,
     Workspace,
+    YieldSlot,
 )
 from . import slots
 from .agents.preparing import AGENT, AgentRun, log_out
@@ -90,6 +91,13 @@ class Attempts:
         return await in_thread(self._snapshot, request)
 
     @effect
+    async def yield_slot(self, request: YieldSlot) -> None:
+        """Give the attempt's slot back while it rests."""
+        await in_thread(slots.release, self._home.slots, self._place(request).owner)
+        async with self._freed:
+            self._freed.notify_all()
+
+    @effect
     async def close_attempt(self, request: CloseAttempt) -> None:
         """End what still runs of the attempt, remove its workspace, give its slot back."""
         await in_thread(close_attempt_folder, self._home, request)
@@ -136,7 +144,7 @@ class Attempts:
             )
             write_changes(folder / MADE_BY_SETUP, made)
 
-    def _place(self, request: OpenWorkspace | RunAgent) -> Place:
+    def _place(self, request: OpenWorkspace | RunAgent | YieldSlot) -> Place:
         return Place(self._home, request.attempt, self._home.attempt(request.attempt))
 
 

@@ -23,6 +23,7 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
         attempts.open_workspace,
         attempts.run_agent,
         attempts.take_snapshot,
+        attempts.yield_slot,
         attempts.close_attempt,
         Measurements(home).measure,
         Reviewing(home).review_head,

@@ -13,7 +13,7 @@ from . import processes
 
 TMP = Path("/tmp")  # noqa: S108 - the folder itself is meant, nothing is created in it
 
-_NOT_EXECUTED = re.compile(r"^bwrap: execvp (.+): ([^:\n]+)\n?\Z")
+_NOT_EXECUTED = re.compile(r"bwrap: (?:execvp )?([^\n]+)\n?")
 
 PROBE = """
 touch "$1/in" || { echo "writing inside is refused"; exit 1; }
@@ -62,9 +62,9 @@ def wrap(argv: tuple[str, ...], fence: Fence | None) -> tuple[str, ...]:
 
 
 def not_executed(stderr: str) -> str:
-    """Why a fenced command never ran, by the sandbox's own last words; empty when it did not say so."""
-    found = _NOT_EXECUTED.search(stderr)
-    return f"{found[1]}: {found[2]}" if found else ""
+    """Why a fenced command never ran, when nothing but the sandbox's own complaint was printed; else empty."""
+    found = _NOT_EXECUTED.fullmatch(stderr)
+    return found[1] if found else ""
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import inf
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -24,6 +25,8 @@ from .model.attempt import (
     Snapshot,
     TakeSnapshot,
     Waiting,
+    Workspace,
+    YieldSlot,
 )
 from .model.candidate import Candidate, Failure
 from .model.exit import Exit, ExitKind
@@ -32,6 +35,9 @@ from .model.verdict import Excerpt, Verdict
 from .rules.outcome import judge, retry_at, with_tree
 from .rules.sessions import FRESH, own_session, worth_anew
 from .stopping import raise_if_cancelled
+
+SLOT_KEPT_S = 10.0
+"""Seconds of rest for which an attempt keeps its slot; in a longer one others may work."""
 
 
 @workflow.defn(name="Attempt")
@@ -62,8 +68,21 @@ class Attempt:
                 await self._measure(request, await self._snapshot(request))
 
     async def _open(self, request: AttemptRequest) -> bool:
+        workspace = await self._workspace(request)
+        if workspace.path is None:
+            late = Exit(kind=ExitKind.NOT_STARTED, detail="the run's deadline passed before there was a slot")
+            self._note(exit=late, failure=Failure.NOT_STARTED, failure_detail=late.detail)
+            return False
+        if workspace.setup is None or workspace.setup.ok:
+            return True
+        output = workspace.setup_output
+        self._note(failure=Failure.SETUP, failure_detail=f"set-up: {workspace.setup}", output=output)
+        return False
+
+    async def _workspace(self, request: AttemptRequest) -> Workspace:
+        """Wait for a slot and open the workspace; the one that is open already after a rest."""
         self._begin("waiting for a slot and opening the workspace")
-        workspace = await workflow.execute_activity(
+        return await workflow.execute_activity(
             effects.open_workspace,
             OpenWorkspace(
                 attempt=request.attempt,
@@ -75,34 +94,28 @@ class Attempt:
             ),
             **self._options(effects.WAIT, "open workspace"),
         )
-        if workspace.path is None:
-            late = Exit(kind=ExitKind.NOT_STARTED, detail="the run's deadline passed before there was a slot")
-            self._note(exit=late, failure=Failure.NOT_STARTED, failure_detail=late.detail)
-            return False
-        if workspace.setup is None or workspace.setup.ok:
-            return True
-        output = workspace.setup_output
-        self._note(failure=Failure.SETUP, failure_detail=f"set-up: {workspace.setup}", output=output)
-        return False
 
     async def _work(self, request: AttemptRequest) -> None:
-        """Launch the agent, and again while it ends for a reason that passes and there is time left."""
-        deadline = workflow.now().timestamp() + request.limit_s
-        deadline = deadline if request.deadline is None else min(deadline, request.deadline)
+        """Launch the agent, and again while it ends for a reason that passes, inside its own time and the run's."""
+        last = inf if request.deadline is None else request.deadline
+        limit = workflow.now().timestamp() + request.limit_s
         ends: Counter[OutcomeKind] = Counter()
         while True:
             taken_up = self._session
-            report = await self._launch(request, deadline)
+            report = await self._launch(request, min(limit, last))
             outcome = report.blocked or judge(report.exit, report.account, report.limit)
             self._account_for(report, outcome)
             if taken_up and not report.lost_session and self._may_begin_anew(taken_up, outcome, report):
                 self._begin_anew(taken_up)
                 continue
-            again = retry_at(outcome, before=ends[outcome.kind], now=workflow.now().timestamp(), deadline=deadline)
+            again = retry_at(outcome, before=ends[outcome.kind], now=workflow.now().timestamp(), deadline=last)
             if again is None:
                 return
             ends[outcome.kind] += 0 if report.blocked else 1
-            await self._rest(request, outcome, again)
+            begun = workflow.now().timestamp()
+            if not await self._rest(request, outcome, again):
+                return
+            limit += workflow.now().timestamp() - begun  # a rest is no work
 
     async def _launch(self, request: AttemptRequest, deadline: float) -> AgentReport:
         self._begin("the agent works")
@@ -158,14 +171,18 @@ class Attempt:
         self._session, self._fork = None, False
         self._note(origin=f"{FRESH}: the session of {lost.attempt} cannot be taken up")
 
-    async def _rest(self, request: AttemptRequest, outcome: Outcome, until: float) -> None:
-        """Wait, and let the run tell of it."""
+    async def _rest(self, request: AttemptRequest, outcome: Outcome, until: float) -> bool:
+        """Wait, and let the run tell of it; False when there was no slot again before the run's deadline."""
         self._show(f"waits until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {outcome.kind.value}")
         waiting = Waiting(attempt=request.attempt, agent=request.agent, outcome=outcome, until=until)
         await self._tell("attempt_waits", waiting)
         left = max(0.0, until - workflow.now().timestamp())
+        if left > SLOT_KEPT_S:
+            slot = self._options(effects.STEP, "give the slot back")
+            await workflow.execute_activity(effects.yield_slot, YieldSlot(attempt=request.attempt), **slot)
         await workflow.sleep(left, summary=f"{outcome.kind.value.replace('_', ' ')}: wait for the provider")
         await self._tell("attempt_goes_on", waiting)
+        return left <= SLOT_KEPT_S or (await self._workspace(request)).path is not None
 
     async def _tell(self, signal: str, waiting: Waiting) -> None:
         """Tell the run; one that is gone need not know."""

@@ -19,6 +19,9 @@ GAP = "\u00a0\u00a0"
 _PATH = re.compile(r"(?<![^\s:='\"])(?:~|\.{1,2})?/(?:[^\s/'\";|&]+/)*([^\s/'\";|&]+)")
 """A path at the start of a word: its folders, and its last part."""
 
+_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn text round."""
+
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
@@ -110,5 +113,5 @@ def _code(text: str, limit: int) -> str:
 
 
 def _short(text: str, limit: int) -> str:
-    flat = " ".join(text.split())
+    flat = " ".join(_UNSEEN.sub("", text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

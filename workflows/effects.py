@@ -21,6 +21,7 @@ from .model.attempt import (
     Snapshot,
     TakeSnapshot,
     Workspace,
+    YieldSlot,
 )
 from .model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared
 from .model.promotion import Promote, Promotion
@@ -93,6 +94,12 @@ async def take_snapshot(request: TakeSnapshot) -> Snapshot:
 @activity.defn
 async def measure(request: Measure) -> Verdict:
     """Run the contract's rungs in a fresh copy of a commit; red and unevaluable are values."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def yield_slot(request: YieldSlot) -> None:
+    """Give the attempt's slot back while it rests."""
     raise NotImplementedError
 
 

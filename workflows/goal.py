@@ -196,13 +196,14 @@ class Goal:
             return failed(budget.unaffordable(state.budget, state.caps) or RunReason.INTERNAL)
         await run_iteration(request, self._ledger, self._steps, count)
         gate_passed, vetoed = await self._two_keys(request)
+        over = budget.exceeded(state.budget, state.caps)
         following = decide(
             gate_passed=gate_passed,
             vetoed=vetoed,
-            stuck=unusable(request.agents, state.failed) or stuck(state.history),
+            stuck=unusable(request.agents, state.failed) or (None if over else stuck(state.history)),
             iterations=state.ordinal,
             caps=state.caps,
-            budget_reason=budget.exceeded(state.budget, state.caps),
+            budget_reason=over,
             deadline_passed=self._late(),
         )
         if following.kind is NextKind.DONE:

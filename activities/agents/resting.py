@@ -37,7 +37,9 @@ def learn(home: Home, run: str, agent: str, outcome: Outcome) -> None:
     elif outcome.kind in _SHARED:
         now, said = time.time(), outcome.retry_at
         until = min(now + LONGEST_S, now + POLICIES[outcome.kind].first_wait_s if said is None else said)
-        write_whole(_resting(home, agent), outcome.model_copy(update={"retry_at": until}).model_dump_json())
+        known = _load(_resting(home, agent))
+        if known is None or (known.retry_at or 0.0) < until:  # who was told of a longer rest knows better
+            write_whole(_resting(home, agent), outcome.model_copy(update={"retry_at": until}).model_dump_json())
 
 
 def _failed(home: Home, run: str, agent: str) -> Path:

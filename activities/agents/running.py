@@ -147,7 +147,8 @@ def _ended(result: StepResult, limit: Outcome | None) -> Exit:
     """How the process ended: stopped at a limit, never started by the sandbox, or as it says."""
     if limit is not None:
         return result.exit.model_copy(update={"detail": limit.detail})
-    missing = not_executed(_tail(result.stderr)) if result.exit.kind is ExitKind.FAILED else ""
+    silent = result.exit.kind is ExitKind.FAILED and not _tail(result.stdout)
+    missing = not_executed(_tail(result.stderr)) if silent else ""
     return Exit(kind=ExitKind.NOT_STARTED, detail=missing) if missing else result.exit
 
 

@@ -14,6 +14,10 @@ _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 """Half a character, perhaps: what cuts texts by UTF-16 units leaves such, and no encoder takes them."""
 
 
+_BEGINNINGS = frozenset({b"{", b" ", b"\t", b"\r"})
+"""What a line with an event may begin with."""
+
+
 class EventStream:
     """Splits and parses; pure, and the same for every way of cutting the bytes into chunks.
 
@@ -31,6 +35,9 @@ class EventStream:
         """The events that became whole with these bytes; exhaust it before the next call."""
         *whole, rest = data.split(b"\n")
         for part in whole:
+            if not self._size and part and part[:1] not in _BEGINNINGS:  # no event: not worth a look
+                self.unreadable += 1
+                continue
             self._keep(part)
             yield from self._line()
         self._keep(rest)

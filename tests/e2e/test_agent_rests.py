@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -77,6 +78,32 @@ async def test_candidates_share_one_rest_that_is_shown_and_go_on_after_it(
     assert len(set(taken_up)) == 1
 
 
+async def test_slot_is_free_while_an_attempt_rests_and_taken_again_afterwards(
+    client: Client, project: Path, talks: Talks, tmp_path: Path
+) -> None:
+    """A rest is no work: it lasts longer than the attempt may, and others use its slot meanwhile."""
+    gate = tmp_path / "gate"
+    spec = talks(limited(gate, f"{LIMIT}, try again in 12s"))
+    run = await client.start_goal(
+        goal="raise", repo=project, verify=TOP, agent=(spec,), promote="none", attempt_timeout=8.0
+    )
+    await rests(client, run, 1)
+    gate.touch()
+    while held(client, run):
+        await asyncio.sleep(0.1)
+    resting_then = (await client.view(run)).iterations[0].candidates[0].status
+    view = await client.result(run)
+
+    assert resting_then is CandidateStatus.RESTING
+    assert (view.status, view.iterations[0].candidates[0].launches) == (RunStatus.SUCCEEDED, 2)
+    assert held(client, run) == []
+
+
+def held(client: Client, run: str) -> list[Path]:
+    """The slots that a run holds."""
+    return [path for path in client.home.slots.glob("[0-9]*") if path.read_text().startswith(run)]
+
+
 async def test_rest_ends_at_once_when_the_run_is_cancelled(
     client: Client, project: Path, talks: Talks, tmp_path: Path
 ) -> None:
@@ -92,7 +119,7 @@ async def test_rest_ends_at_once_when_the_run_is_cancelled(
     assert time.monotonic() - begun < 10
     assert (view.status, view.usage.tokens) == (RunStatus.CANCELLED, 10)
     assert view.iterations[0].candidates[0].failure.startswith("cancelled")
-    assert [path for path in client.home.slots.glob("[0-9]*") if path.read_text().startswith(run)] == []
+    assert held(client, run) == []
 
 
 async def test_limit_that_lasts_beyond_the_deadline_ends_every_candidate_at_once(

@@ -180,7 +180,7 @@ class AgentReport(Value):
         exit: how the process ended.
         account: what the agent told of its run; None for an agent without an event stream.
         limit: the limit at which `orch` stopped it, if that is why it ended.
-        blocked: why it was not launched at all: its provider is resting, or it has failed for good in this run.
+        blocked: why it was not launched: its provider rests, it failed for good in this run, or the budget is passed.
         usage: what it reported to have used; wall time is measured.
         session: a session id for continuation, if it named one.
         session_used: everything that session used so far, where the agent counts like that.
@@ -248,6 +248,12 @@ class Measure(Value):
     contract: Contract
     gate: bool
     sandbox: bool
+
+
+class YieldSlot(Value):
+    """Give the attempt's slot back while it rests; opening its workspace again takes one. Idempotent."""
+
+    attempt: AttemptKey
 
 
 class CloseAttempt(Value):
