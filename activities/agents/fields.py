@@ -13,6 +13,7 @@ from typing import Any
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _FAR_MS = 1 << 50
+_MOST = 1 << 53
 _COMPLAINT = re.compile(r"(?:[A-Z]\w*)?Error: |E[A-Z]{3,}: |No [a-zA-Z]+ ")
 
 
@@ -27,8 +28,8 @@ def text(value: Any) -> str:
 
 
 def count(value: Any) -> int | None:
-    """A whole number that is not negative, or None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A whole number that is not negative, or None; also for one larger than anything that is counted here."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST else None
 
 
 def money(value: Any) -> float | None:
