@@ -15,6 +15,10 @@ STOPPED = "stopped"
 """The detail of an exit that we asked for."""
 
 
+FIRST_PAUSE_S = 1.0
+"""The shortest pause where the provider said when to come back; doubled each time."""
+
+
 @dataclass(frozen=True)
 class Policy:
     """What follows an outcome.
@@ -120,7 +124,8 @@ def retry_at(outcome: Outcome, *, before: int, now: float, deadline: float) -> f
     policy = POLICIES[outcome.kind]
     if before >= policy.retries:
         return None
-    wait = min(policy.most_wait_s, policy.first_wait_s * 2 ** min(before, 30))
-    said = outcome.retry_at
-    at = said if said is not None and said > now else now + wait  # a time that has passed says nothing
+    first = policy.first_wait_s if outcome.retry_at is None else FIRST_PAUSE_S
+    at = now + min(policy.most_wait_s, first * 2 ** min(before, 30))
+    if outcome.retry_at is not None:
+        at = max(at, outcome.retry_at)  # a time that has passed, again and again, is no leave to ask without a pause
     return at if at < deadline else None

@@ -147,12 +147,12 @@ def test_provider_that_says_when_is_asked_then() -> None:
     assert [retry_at(outcome, before=n, now=100.0, deadline=1e9) for n in (0, 1, 50)] == [5000.0] * 3
 
 
-def test_time_that_has_passed_says_nothing() -> None:
-    past, silent = (Outcome(kind=OutcomeKind.RATE_LIMITED, retry_at=at) for at in (99.0, None))
+def test_time_that_has_passed_is_asked_about_soon_and_never_without_a_pause() -> None:
+    past = Outcome(kind=OutcomeKind.RATE_LIMITED, retry_at=99.0)
 
-    assert [retry_at(past, before=n, now=100.0, deadline=1e9) for n in (0, 3)] == [
-        retry_at(silent, before=n, now=100.0, deadline=1e9) for n in (0, 3)
-    ]
+    found = [retry_at(past, before=n, now=100.0, deadline=1e9) for n in (0, 1, 3, 50)]
+
+    assert found == [101.0, 102.0, 108.0, 1000.0]
 
 
 @pytest.mark.parametrize("kind", WAITING)
