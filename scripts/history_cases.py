@@ -27,14 +27,16 @@ NONCE = 'grep -o \'nonce": "[0-9a-f]*\' "$ORCH_PROMPT_FILE" | head -1 | cut -d\'
 APPROVE = f"""cmd:printf '{{"nonce": "%s", "veto": false, "reason": "fine"}}\\n' $({NONCE})"""
 
 
+_LIMITED = """echo '{"type": "session", "id": "0f3b2f0e-1111-4222-8333-944455556666"}'
+if test -e "$HOME/again"; then echo 3 > level; stop=stop; else touch "$HOME/again"; stop=error; fi
+echo '{"type": "message_end", "message": {"role": "assistant", "content": [{"type": "text", "text": "well"}], "stopReason": "'$stop'", "errorMessage": "429 rate limit, try again in SECONDSs", "usage": {"input": 10, "output": 5, "cacheRead": 2}}}'
+echo '{"type": "agent_end", "messages": []}'"""
 PROGRAMS = {
     "refused": """echo '{"type": "session", "id": "0f3b2f0e-1111-4222-8333-944455556666"}'
 echo '{"type": "message_end", "message": {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "401 Incorrect API key"}}'
 echo '{"type": "agent_end", "messages": []}'""",
-    "limited": """echo '{"type": "session", "id": "0f3b2f0e-1111-4222-8333-944455556666"}'
-if test -e "$HOME/again"; then echo 3 > level; stop=stop; else touch "$HOME/again"; stop=error; fi
-echo '{"type": "message_end", "message": {"role": "assistant", "content": [{"type": "text", "text": "well"}], "stopReason": "'$stop'", "errorMessage": "429 rate limit, try again in 1s", "usage": {"input": 10, "output": 5, "cacheRead": 2}}}'
-echo '{"type": "agent_end", "messages": []}'""",
+    "limited": _LIMITED.replace("SECONDS", "1"),
+    "limited-long": _LIMITED.replace("SECONDS", "12"),
 }  # fmt: skip
 """Programs that speak as pi does, for what a shell line cannot tell; the recorder writes them."""
 
@@ -171,6 +173,7 @@ CASES = (
     Case("deadline", (SLOW,) * 5, _R.DEADLINE, {"verify": TOP, "deadline": 3.0}),
     Case("deadline_unsealed", (THREE,), _R.DEADLINE, {"verify": TOP, "seal": True, "deadline": 2.0}),
     Case("done_after_a_rate_limit", (_speaks_as_pi("limited"),), options={"verify": TOP}),
+    Case("done_after_a_long_rest", (_speaks_as_pi("limited-long"),), options={"verify": TOP}),
     Case("agent_unusable", (_speaks_as_pi("refused"),), _R.AGENT_UNUSABLE, {"verify": TOP}),
     Case("stuck_no_diff", ("cmd:true", "cmd:true"), _R.STUCK_NO_DIFF, {"verify": TOP}),
     Case("stuck_crashed", ("cmd:exit 9", "cmd:kill -9 $$"), _R.STUCK_CRASHED, {"verify": TOP}),

@@ -121,7 +121,7 @@ def _way(candidate: Candidate) -> str:
     if candidate.failure:
         return candidate.failure.value
     if candidate.launches > 1:
-        return "launched_again"
+        return "rested_long" if "long" in candidate.agent else "launched_again"
     kind = candidate.exit.kind if candidate.exit else ExitKind.NOT_STARTED
     return "measured" if kind is ExitKind.OK else f"agent_{kind}"
 
