@@ -29,7 +29,7 @@ APPROVE = f"""cmd:printf '{{"nonce": "%s", "veto": false, "reason": "fine"}}\\n'
 
 _LIMITED = """echo '{"type": "session", "id": "0f3b2f0e-1111-4222-8333-944455556666"}'
 if test -e "$HOME/again"; then echo 3 > level; stop=stop; else touch "$HOME/again"; stop=error; fi
-echo '{"type": "message_end", "message": {"role": "assistant", "content": [{"type": "text", "text": "well"}], "stopReason": "'$stop'", "errorMessage": "429 rate limit, try again in SECONDSs", "usage": {"input": 10, "output": 5, "cacheRead": 2}}}'
+echo '{"type": "message_end", "message": {"role": "assistant", "timestamp": '$(date +%s)'000, "content": [{"type": "text", "text": "well"}], "stopReason": "'$stop'", "errorMessage": "429 rate limit, try again in SECONDSs", "usage": {"input": 10, "output": 5, "cacheRead": 2}}}'
 echo '{"type": "agent_end", "messages": []}'"""
 PROGRAMS = {
     "refused": """echo '{"type": "session", "id": "0f3b2f0e-1111-4222-8333-944455556666"}'
