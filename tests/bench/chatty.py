@@ -21,6 +21,9 @@ def event(text: str, stop: str) -> bytes:
 
 def main() -> None:
     """Talk, then end as an agent does."""
+    if "--version" in sys.argv:
+        sys.stdout.write("99.0.0\n")
+        return
     out, line = sys.stdout.buffer, event(TEXT, "toolUse")
     out.write(json.dumps({"type": "session", "id": "11111111-2222-4333-8444-555555555555"}).encode() + b"\n")
     if size := int(os.environ.get("CHATTY_BYTES", "0")):

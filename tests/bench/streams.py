@@ -102,7 +102,7 @@ def _measured(orch: Orch, repo: Path, talk: str, count: int, title: str) -> str:
     program, *settings = talk.split()
     lines = [f"export CHATTY_{key.upper()}={value}" for key, _, value in (pair.partition("=") for pair in settings)]
     path = Path(program)
-    path.write_text("\n".join(["#!/bin/sh", *lines, f"exec {sys.executable} {CHATTY}"]) + "\n")
+    path.write_text("\n".join(["#!/bin/sh", *lines, f'exec {sys.executable} {CHATTY} "$@"']) + "\n")
     path.chmod(0o755)
     worker = read_worker(orch.home)
     assert worker
