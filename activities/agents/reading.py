@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...workflows.model.outcome import Account, OutcomeKind
+from ...workflows.model.outcome import Account
 from ...workflows.model.usage import Usage
 from .said import (
     Began,
@@ -143,7 +143,3 @@ def since(total: Usage, before: Usage) -> Usage:
     return Usage.model_validate(
         {name: None if now is None else round(now - then, 9) for name, (now, then) in pairs.items()}
     )
-
-
-RETRYABLE = frozenset({OutcomeKind.RATE_LIMITED, OutcomeKind.OVERLOADED, OutcomeKind.STREAM_BROKEN})
-"""Failures of the provider's side that another try may mend."""

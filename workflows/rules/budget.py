@@ -49,7 +49,7 @@ def affordable(ledger: BudgetLedger, caps: Caps, wanted: int) -> int:
     """How many of `wanted` more attempts may start.
 
     Known spend and the estimate for every open and every new attempt stay within each cap. The estimate is
-    the largest cost settled so far; before anything is known, nothing is refused (see `blind`).
+    the largest cost settled so far; before anything is known, nothing is refused.
     """
     rooms = (_room(ledger, cap, code) for code, cap in _caps(caps))
     return max(0, min([wanted, *(room for room in rooms if room is not None)]))
@@ -64,11 +64,6 @@ def unaffordable(ledger: BudgetLedger, caps: Caps) -> RunReason | None:
     """The first cap that leaves no room for one more attempt, by the estimate of `affordable`."""
     rooms = ((code, _room(ledger, cap, code)) for code, cap in _caps(caps))
     return next((code for code, room in rooms if room is not None and room < 1), None)
-
-
-def blind(ledger: BudgetLedger, caps: Caps) -> bool:
-    """Whether a cap is set in a unit in which some settled attempt reported nothing."""
-    return any(_cost(b.usage, code) is None for code, _ in _caps(caps) for b in _settled(ledger))
 
 
 def worst_case(caps: Caps) -> int:

@@ -134,20 +134,6 @@ def test_the_cap_in_the_way_is_named(
     assert budget.unaffordable(ledger, caps) is unaffordable
 
 
-@pytest.mark.parametrize(
-    ("ledger", "caps", "blind"),
-    [
-        (settled(Usage(tokens_in=1)), Caps(), False),
-        (settled(Usage(tokens_in=1)), Caps(tokens=9), False),
-        (settled(Usage(tokens_in=1)), Caps(usd=9), True),
-        (settled(ONE, Usage(usd=1)), Caps(tokens=9), True),
-        (budget.claim(reserved(1), 1), Caps(usd=9), False),
-    ],
-)
-def test_a_cap_is_blind_when_its_unit_goes_unreported(ledger: BudgetLedger, caps: Caps, blind: bool) -> None:
-    assert budget.blind(ledger, caps) is blind
-
-
 def test_spend_is_the_sum_of_what_is_settled() -> None:
     ledger = budget.reserve(settled(Usage(tokens_in=1), Usage(usd=0.5, wall_s=2)), 3)[0]
     assert budget.spent(ledger) == Usage(tokens_in=1, usd=0.5, wall_s=2)
