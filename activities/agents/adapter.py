@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,3 +124,14 @@ class Adapter(Protocol):
         Returns False when it is not there, so that a fresh one is begun.
         """
         ...
+
+
+class OnPath:
+    """What all agents have in common that need their one program and nothing else."""
+
+    traits: Traits
+
+    def missing(self, spec: Spec, path: str | None) -> str:
+        """Return the program when it is not to be found."""
+        program = spec.program(self.traits.program)
+        return "" if shutil.which(program, path=path) else program

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ from typing import Any
 from ...workflows.model.outcome import OutcomeKind
 from ...workflows.model.usage import Usage
 from . import litellm
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .fields import complaint, count, loaded, mapping, money, tail, text
 from .providers import SECRETS
 from .said import Ended, Failed, Said, Text, Turn, Used
-from .spec import Spec
 
 OPTIONS = (
     "--yes-always",
@@ -44,7 +42,7 @@ _LIMIT = 8 << 20
 _FULL = "has hit a token limit"
 
 
-class AiderAgent:
+class AiderAgent(OnPath):
     """The pair programmer of Paul Gauthier."""
 
     name = "aider"
@@ -60,11 +58,6 @@ class AiderAgent:
         signals=(("TERM", 1.0),),
         litter=(".aider.tags.cache.v*",),
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin anew, with the prompt as one message, after which it ends."""

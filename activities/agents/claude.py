@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify
 from .claude_events import ClaudeTranslator
 from .fields import complaint, loaded, text
 from .relocation import head, relocate
 from .said import Complained, Said
-from .spec import Spec
 
 ALLOWED = ("Bash", "Edit", "NotebookEdit", "Read", "Skill", "WebFetch", "WebSearch", "Write")
 """Tools it need not ask for. Nobody would answer, and `orch` fences the whole process; its own way of asking for
@@ -37,7 +35,7 @@ _HEAD = 1 << 20
 """Bytes at the beginning of a record in which its working directory is named."""
 
 
-class ClaudeAgent:
+class ClaudeAgent(OnPath):
     """Anthropic's Claude Code."""
 
     name = "claude"
@@ -67,11 +65,6 @@ class ClaudeAgent:
         login=(".claude/.credentials.json",),
         settings={"effort": "how much the model reasons: low, medium, high, …"},
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """The program, when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a session, go on in one, or branch off from one; the prompt comes on stdin.

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify
 from .codex_events import CodexTranslator, counted
 from .fields import complaint, loaded, mapping, tail, text
 from .relocation import head, relocate
 from .said import Began, Complained, Recorded, Said
-from .spec import Spec
 
 CONFIG = """\
 approval_policy = "never"
@@ -62,7 +60,7 @@ _HEAD = 1 << 20
 """Bytes at the beginning of a record in which its folder is named."""
 
 
-class CodexAgent:
+class CodexAgent(OnPath):
     """OpenAI's Codex. Its own sandbox is off unless the spec asks for it: `orch` fences the whole process."""
 
     name = "codex"
@@ -77,11 +75,6 @@ class CodexAgent:
             "sandbox": "codex's own sandbox: read-only, workspace-write or danger-full-access",
         },
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a thread, go on in one, or branch off from one; settings stand in its own file."""

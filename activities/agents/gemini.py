@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ...workflows.model.usage import Usage
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify
 from .fields import loaded, mapping, tail, text
 from .gemini_events import GeminiTranslator, usage_of
 from .relocation import head, relocate
 from .said import Complained, Recorded, Said
-from .spec import Spec
 
 ENVIRONMENT = {"GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "true", "NO_COLOR": "1"}
 """One process instead of two, of which the outer one keeps signals to itself; and nobody to log in by a browser."""
@@ -38,7 +36,7 @@ _COMPLAINT = re.compile(
 )
 
 
-class GeminiAgent:
+class GeminiAgent(OnPath):
     """Google's Gemini CLI. It tells what it used only at its end; its record of the session helps when it is killed."""
 
     name = "gemini"
@@ -60,11 +58,6 @@ class GeminiAgent:
         login=(".gemini/oauth_creds.json", ".gemini/google_accounts.json"),
         signals=(("TERM", 2.0),),
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a session, go on in one, or branch off from the record of one; the prompt comes on stdin."""

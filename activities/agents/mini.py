@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from ...workflows.model.outcome import OutcomeKind
 from ...workflows.model.usage import Usage
 from . import litellm
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .fields import complaint, count, loaded, mapping, money, objects, tail, text
 from .providers import SECRETS
 from .said import Began, Ended, Failed, Said, Text, Total, Turn
@@ -32,7 +31,7 @@ _FINISHED = frozenset({"Submitted", "RepeatedFormatError"})
 """It submitted; or it only talked, three times in a row, which is its way to answer in words."""
 
 
-class MiniAgent:
+class MiniAgent(OnPath):
     """The minimal agent of the SWE-agent project."""
 
     name = "mini"
@@ -48,11 +47,6 @@ class MiniAgent:
         login=(".config/mini-swe-agent/.env",),
         signals=(("TERM", 1.0),),
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin anew; its settings stand in a file, beside its own defaults."""

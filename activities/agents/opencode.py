@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify
 from .fields import complaint, text
 from .opencode_events import OpencodeTranslator
 from .providers import NO_KEY, NO_MODEL, SECRETS, keys, server
 from .said import Complained, Said
-from .spec import Spec
 
 CONFIG = {
     "autoupdate": False,
@@ -57,7 +55,7 @@ FOLDERS = {
 }
 
 
-class OpencodeAgent:
+class OpencodeAgent(OnPath):
     """The opencode agent; what it may do is up to the fence of `orch`."""
 
     name = "opencode"
@@ -70,11 +68,6 @@ class OpencodeAgent:
         login=(".local/share/opencode/auth.json",),
         settings={"effort": "how much the model reasons, as its provider names it"},
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a session, go on in one, or branch off from one; a given title saves the request for one."""

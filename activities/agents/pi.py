@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify
 from .fields import complaint, loaded, text
 from .pi_events import PiTranslator
 from .providers import NO_KEY, NO_MODEL, SECRETS, keys, server
 from .relocation import head, relocate
 from .said import Complained, Said
-from .spec import Spec
 
 SETTINGS = {
     "enableInstallTelemetry": False,
@@ -28,7 +26,7 @@ _HEAD = 1 << 20
 """Bytes at the beginning of a session's file in which its folder is named."""
 
 
-class PiAgent:
+class PiAgent(OnPath):
     """The pi coding agent; it has no permissions and no sandbox of its own."""
 
     name = "pi"
@@ -42,11 +40,6 @@ class PiAgent:
         settings={"effort": "how much the model thinks: off, minimal, low, medium, high or xhigh"},
         signals=(("TERM", 2.0),),
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a session, go on in one, or branch off from one; settings and models stand in its own files."""

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...workflows.model.outcome import OutcomeKind
 from ...workflows.model.usage import Usage
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify
 from .fields import complaint, loaded, mapping, tail, text
 from .providers import NO_KEY
 from .qwen_events import QwenTranslator, usage_of
 from .relocation import head, relocate
 from .said import Complained, Recorded, Said
-from .spec import Spec
 
 SETTINGS = {
     "general": {"enableAutoUpdate": False},
@@ -45,7 +43,7 @@ _HEAD = 8 << 20
 _TURNS = "Reached max session turns"
 
 
-class QwenAgent:
+class QwenAgent(OnPath):
     """Alibaba's Qwen Code, with any server that speaks OpenAI's chat completions."""
 
     name = "qwen"
@@ -56,11 +54,6 @@ class QwenAgent:
         secrets=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
         signals=(("TERM", 2.0),),
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a session, or go on in one; the prompt comes on stdin."""

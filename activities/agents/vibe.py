@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import Any
 
 from ...workflows.model.outcome import OutcomeKind
 from ...workflows.model.usage import Usage
-from .adapter import AgentCall, Launch, Traits, Translator
+from .adapter import AgentCall, Launch, OnPath, Traits, Translator
 from .api_errors import classify, retry_time
 from .fields import complaint, count, loaded, mapping, money, tail, text
 from .providers import NO_KEY, NO_MODEL, server
 from .said import Began, Complained, Ended, Failed, Said, Total, Turn
-from .spec import Spec
 from .vibe_events import VibeTranslator
 
 CONFIG = """\
@@ -68,7 +66,7 @@ _KINDS = {
 _ADVICE = re.compile(r" for url '[^']*'\s+For more information check: \S+?(?=: |\s|$)")
 
 
-class VibeAgent:
+class VibeAgent(OnPath):
     """Mistral's Vibe, with Mistral's models or any server that speaks OpenAI's chat completions."""
 
     name = "vibe"
@@ -81,11 +79,6 @@ class VibeAgent:
         login=(".vibe/.env",),
         signals=(("TERM", 5.0),),
     )
-
-    def missing(self, spec: Spec, path: str | None) -> str:
-        """Return the program when it is not to be found."""
-        program = spec.program(self.traits.program)
-        return "" if shutil.which(program, path=path) else program
 
     def call(self, launch: Launch) -> AgentCall:
         """Begin a session, or go on in one; it counts tokens for itself alone, so it gets every limit."""
