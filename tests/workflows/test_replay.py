@@ -105,7 +105,7 @@ async def test_attempt_with_two_steps_swapped_does_not_replay(
             "await self._work(request)",
             "taken = await self._snapshot(request)\n            await self._work(request)",
         ),
-        ("self._measure(request, await self._snapshot(request))", "self._measure(request, taken)"),
+        ("self._measured(request, await self._snapshot(request))", "self._measured(request, taken)"),
     )
 
     with pytest.raises(workflow.NondeterminismError, match="take_snapshot"):

@@ -56,6 +56,7 @@ class Candidate(Value):
         failure: the step that failed, when there is no verdict.
         failure_detail: what that step said.
         output: the agent's last words on stderr, for a failed agent.
+        host: the host it was given, where it might have gone to several.
     """
 
     attempt: AttemptKey
@@ -74,6 +75,7 @@ class Candidate(Value):
     failure: Failure | None = None
     failure_detail: str = ""
     output: Excerpt = Excerpt()
+    host: str = ""
 
     @property
     def index(self) -> int:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from ..model.attempt import AttemptKey
 from ..model.candidate import Failure
 from ..model.event import (
+    AttemptReplaced,
     AttemptResumed,
     AttemptStarted,
     AttemptWaiting,
@@ -44,7 +45,7 @@ from ..model.view import (
 
 Kind = TypeVar("Kind")
 
-UNDER_WAY = (AttemptStarted, AttemptWaiting, AttemptResumed)
+UNDER_WAY = (AttemptStarted, AttemptWaiting, AttemptResumed, AttemptReplaced)
 """The events of an attempt that has begun and not ended."""
 
 
@@ -135,6 +136,7 @@ def _blind(events: Sequence[Event]) -> tuple[str, ...]:
 def _total(events: Sequence[Event]) -> Usage:
     """Every measured attempt and every review, losers and lost bindings included."""
     attempts = [event.candidate.usage for event in _all(events, CandidateMeasured)]
+    attempts += [event.lost.usage for event in _all(events, AttemptReplaced)]
     reviews = [event.review.usage for event in _all(events, HeadReviewed)]
     return sum([*attempts, *reviews], Usage())
 
@@ -179,7 +181,9 @@ def _iteration(events: Sequence[Event], start: IterationStarted, run: _Run) -> I
         winner=ranking.winner if ranking else None,
         decided_by=ranking.decided_by if ranking else "",
         candidates=tuple(
-            _candidate(index, latest.get(index), ranking, run).model_copy(update={"rank": _rank(ranking, index)})
+            _candidate(index, latest.get(index), ranking, run).model_copy(
+                update={"rank": _rank(ranking, index), "replaced": _replaced(events, index)}
+            )
             for index in indices
         ),
         gate=_gate(gate.verdict) if gate else "",
@@ -220,6 +224,12 @@ def _candidate(index: int, latest: Event | None, ranking: Ranking | None, run: _
         reason=_ranked(ranking, index),
         failure=failure.value if run.ended else "",
     )
+
+
+def _replaced(events: Sequence[Event], index: int) -> tuple[str, ...]:
+    """The attempts of a candidate whose hosts were lost, with those hosts."""
+    gone = [event.lost for event in _all(events, AttemptReplaced) if event.attempt.candidate == index]
+    return tuple(f"{lost.attempt.name} was lost with its host {lost.host}" for lost in gone)
 
 
 def _agent(index: int, run: _Run) -> str:
