@@ -11,6 +11,7 @@ from ..workflows.model.goal import PrepareRun
 from .home import Home
 
 REQUEST = "request.json"
+PREPARED = "prepared.json"
 LEDGER = "ledger.jsonl"
 CLOSED = "closed"
 

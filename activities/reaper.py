@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..workflows.model.attempt import CloseAttempt
 from ..workflows.model.goal import CloseRun, PrepareRun, RunPrepared
 from . import artifacts, slots
+from .attempts import CLOSED
+from .exchange.arriving import MARK
 from .home import Home
-from .runs import PREPARED, close_run_folder
+from .runs import attempt_key, close_run_folder
 from .store import Store
 
 
@@ -35,6 +38,23 @@ def suspects(home: Home) -> frozenset[str]:
     folders = (home.root / "runs").glob("*") if (home.root / "runs").exists() else ()
     unclosed = {folder.name for folder in folders if not artifacts.is_closed(home, folder.name)}
     return frozenset(unclosed | {_run_of(holder) for _, holder in _holders(home)})
+
+
+def unclosed_attempts(home: Home) -> list[CloseAttempt]:
+    """The attempts here, of runs that may go to several hosts, that were begun and not closed."""
+    found = []
+    for mark in sorted((home.root / "runs").glob(f"*/{MARK}")):
+        run, prepared = mark.parent.name, mark.with_name(artifacts.PREPARED)
+        if artifacts.is_closed(home, run) or not prepared.exists():
+            continue
+        store = RunPrepared.model_validate_json(prepared.read_text(encoding="utf-8")).store
+        folders = sorted((mark.parent / "attempts").glob("i*-c[1-9]*-b*"))
+        found += [
+            CloseAttempt(attempt=attempt_key(run, folder.name), store=store)
+            for folder in folders
+            if not (folder / CLOSED).exists()
+        ]
+    return found
 
 
 def collect(home: Home, dead: frozenset[str], *, keep_s: float | None = None, dry_run: bool = False) -> list[Collected]:
@@ -62,7 +82,7 @@ def _held(home: Home, dead: frozenset[str], *, dry_run: bool) -> Iterator[Collec
 
 
 def _close(home: Home, run: str) -> None:
-    request, prepared = home.run(run) / artifacts.REQUEST, home.run(run) / PREPARED
+    request, prepared = home.run(run) / artifacts.REQUEST, home.run(run) / artifacts.PREPARED
     if request.exists():
         repo = PrepareRun.model_validate_json(request.read_text(encoding="utf-8")).repo
         store = RunPrepared.model_validate_json(prepared.read_text(encoding="utf-8")).store if prepared.exists() else ""
@@ -100,7 +120,7 @@ def _old(home: Home, keep_s: float, *, dry_run: bool) -> Iterator[Collected]:
 
 
 def _forget(home: Home, folder: Path) -> None:
-    prepared = folder / PREPARED
+    prepared = folder / artifacts.PREPARED
     if prepared.exists():
         key = RunPrepared.model_validate_json(prepared.read_text(encoding="utf-8")).store
         if key and home.store(key).exists():

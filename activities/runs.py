@@ -8,6 +8,7 @@ from pathlib import Path
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, CloseAttempt
 from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode
+from ..workflows.model.placement import Exchange
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
 from ..workflows.model.reason import Reason, RunReason
 from . import artifacts, promotion, reservations, sandbox
@@ -17,12 +18,12 @@ from .agents.registry import resolve
 from .attempts import close_attempt_folder
 from .editable import editable_installs
 from .effect import effect, in_thread
+from .exchange.bundles import bring, publish, publish_baseline
+from .exchange.depot import Depot
 from .home import Home
 from .repository import Repository, inspect
 from .snapshots import take_baseline
 from .store import Store
-
-PREPARED = "prepared.json"
 
 
 class Runs:
@@ -52,7 +53,7 @@ class Runs:
         await in_thread(close_run_folder, self._home, request)
 
     def _prepare(self, request: PrepareRun) -> RunPrepared:
-        kept = self._home.run(request.run) / PREPARED
+        kept = self._home.run(request.run) / artifacts.PREPARED
         if kept.exists():
             return RunPrepared.model_validate_json(kept.read_text(encoding="utf-8"))
         artifacts.keep_request(self._home, request)
@@ -78,16 +79,24 @@ class Runs:
             holder = reservations.reserve(self._home, store, repository.top, request.run)
             if holder != request.run:
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
+        baseline = take_baseline(store, repository, request.run)
+        if request.exchange:
+            Depot(request.exchange).probe()
+            publish_baseline(store, Exchange(url=request.exchange, key=f"{store.key}.{request.host}"), baseline.commit)
         return RunPrepared(
             store=store.key,
-            baseline=take_baseline(store, repository, request.run),
+            baseline=baseline,
             contract=request.contract,
             sandbox=sandboxed,
             warnings=warnings,
         )
 
     def _move_head(self, request: MoveHead) -> None:
-        Store(self._home, request.store).pin(f"refs/orch/{request.run}/head", request.commit)
+        store = Store(self._home, request.store)
+        if request.exchange is not None:
+            bring(store, request.exchange, request.commit, pin=f"refs/orch/{request.run}/head")
+            publish(store, request.exchange, request.commit, base=request.base)
+        store.pin(f"refs/orch/{request.run}/head", request.commit)
         artifacts.append_events(self._home, request.run, request.events)
 
 
@@ -97,13 +106,14 @@ def close_run_folder(home: Home, request: CloseRun) -> None:
     if request.store:
         store = Store(home, request.store)
         for folder in sorted((home.run(request.run) / "attempts").glob("i*-c*-b*")):
-            close_attempt_folder(home, CloseAttempt(attempt=_key(request.run, folder.name), store=request.store))
+            close_attempt_folder(home, CloseAttempt(attempt=attempt_key(request.run, folder.name), store=request.store))
         reservations.release(store, Path(request.repo), request.run)
     secrets.drop(home, request.run)
     artifacts.mark_closed(home, request.run)
 
 
-def _key(run: str, name: str) -> AttemptKey:
+def attempt_key(run: str, name: str) -> AttemptKey:
+    """An attempt's key, by its name."""
     iteration, candidate, binding = (int(part[1:]) for part in name.split("-"))
     return AttemptKey(run=run, iteration=iteration, candidate=candidate, binding=binding)
 

@@ -129,22 +129,35 @@ class Store:
         return self.git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
 
 
+def ensure_bare(store: Store, form: str) -> None:
+    """Make a store for a repository that is not on this host, where it is missing; `form` is its object format."""
+    with store.lock():
+        if not store.git_dir.is_dir():
+            _init(store, form).rename(store.git_dir)
+
+
 def _build(store: Store, repository: Repository) -> None:
     """Make the store aside and rename it into place.
 
     The user's objects are linked into a folder of their own that the store borrows from: whoever may write the store's
     objects, as git in a workspace must, cannot reach files that are shared with the user.
     """
-    aside, linked = store.path / "store.git.new", store.path / "linked"
-    for leftover in (aside, linked):
-        shutil.rmtree(leftover, ignore_errors=True)
-    form = repository.git.text("rev-parse", "--show-object-format")
-    Git(store.path).run("init", "-q", "--bare", "--template=", f"--object-format={form}", str(aside))
-    with (aside / "config").open("a") as config:
-        config.write(CONFIG)
+    linked = store.path / "linked"
+    shutil.rmtree(linked, ignore_errors=True)
+    aside = _init(store, repository.git.text("rev-parse", "--show-object-format"))
     (aside / "objects" / "info" / "alternates").write_text("../../linked\n")
     complete = link_objects(repository, linked)
     if complete and repository.head:
         git = Git(store.path, {"GIT_DIR": str(aside)})
         git.run("update-ref", f"{IMPORTED}/{repository.head}", repository.head)
     aside.rename(store.git_dir)
+
+
+def _init(store: Store, form: str) -> Path:
+    """An empty bare repository with the store's own settings, aside."""
+    aside = store.path / "store.git.new"
+    shutil.rmtree(aside, ignore_errors=True)
+    Git(store.path).run("init", "-q", "--bare", "--template=", f"--object-format={form}", str(aside))
+    with (aside / "config").open("a") as config:
+        config.write(CONFIG)
+    return aside

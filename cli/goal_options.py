@@ -57,6 +57,15 @@ _OPTIONS = (
         help="continue, fork or fresh: what becomes of the winner's conversation [default: continue].",
     ),
     click.option("--prompt-template", type=_FILE, help="A text with {{goal}}, {{checks}}, {{feedback}} … for agents."),
+    click.option(
+        "--exchange",
+        default="",
+        metavar="URL",
+        envvar="ORCH_EXCHANGE",
+        help="An artifact store, file:///… or s3://…: attempts may then go to every host of the engine that has room.",
+    ),
+    click.option("--needs", multiple=True, metavar="LABEL", help="What a host must have, e.g. gpu. Repeatable."),
+    click.option("--priority", type=int, help="1 to 5: of runs that wait for one host, the smaller goes first."),
     click.option("--promote", default="", metavar="TARGET", help="worktree, branch:NAME or none [default: worktree]."),
     click.option("--id", default="", metavar="ID", help="The id [default: made from the goal]."),
 )

@@ -33,6 +33,9 @@ class GoalOptions(Value):
         seal: whether to wait for approval of the contract.
         session: `continue`, `fork` or `fresh`: what the next iteration does with the winner's conversation.
         prompt_template: the project's own prompt template.
+        exchange: URL of the artifact store through which attempts may go to other hosts.
+        needs: labels that a host must have to be given an attempt.
+        priority: 1 to 5, the smaller goes first.
         promote: `worktree`, `branch:NAME` or `none`.
         id: the run's id; made from the goal when empty.
     """
@@ -59,6 +62,9 @@ class GoalOptions(Value):
     seal: bool | None = None
     session: str = ""
     prompt_template: Path | None = None
+    exchange: str = ""
+    needs: tuple[str, ...] = ()
+    priority: int | None = None
     promote: str = ""
     id: str = ""
 

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 
 from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract, Rung
-from ..workflows.model.goal import GoalRequest, SandboxMode
+from ..workflows.model.goal import USUAL_PRIORITY, GoalRequest, SandboxMode
+from ..workflows.model.placement import Placement
 from ..workflows.model.promotion import PromoteTarget
-from . import preflight
+from . import placing, preflight
 from .contract_file import load_contract
 from .defaults import with_defaults
 from .durations import show_duration
@@ -55,6 +56,7 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     preflight.programs(request)
     preflight.usable(request)
     preflight.sandbox(request.sandbox)
+    placing.check(request)
     preflight.operation(repository, request.promote)
     preflight.space(repository, state)
     return GoalPlan(request, (*_facts(request), *facts))
@@ -124,6 +126,10 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
             seal=bool(options.seal),
             session=preflight.session(options.session),
             template=preflight.template(options.prompt_template),
+            placement=Placement(
+                exchange=options.exchange, needs=tuple(dict.fromkeys(options.needs)), **placing.host_limits(os.environ)
+            ),
+            priority=USUAL_PRIORITY if options.priority is None else options.priority,
             promote=promote_target(options.promote),
             path=os.environ.get("PATH", ""),
         )
@@ -175,4 +181,7 @@ def _facts(request: GoalRequest) -> list[str]:
         f"ladder: {' → '.join(one_line(rung.run, 60) for rung in contract.rungs)}",
         f"candidates: {caps.candidates} per iteration, {', '.join(limits)}",
     ]
+    if request.placement.exchange:
+        needs = f" with {', '.join(request.placement.needs)}" if request.placement.needs else ""
+        lines.append(f"hosts: any{needs}, by way of {clean(request.placement.exchange)}")
     return lines + ([f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else [])

@@ -116,6 +116,8 @@ _OPTIONS = {
     "run": "--id",
     "protected": "--protect",
     "carry": "--carry",
+    "needs": "--needs",
+    "priority": "--priority",
 }
 
 

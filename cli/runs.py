@@ -26,6 +26,7 @@ from ..workflows.rules.projection import project
 from .link import PATIENCE, RPC_TIMEOUT, Link
 from .listing import has_ended, list_runs, memo, read_ledger, search_attributes
 from .nearest import nearest
+from .placing import priority, refuse_missing_host
 from .plan import GoalPlan
 from .talk import one_line
 
@@ -45,6 +46,7 @@ async def start(link: Link, plan: GoalPlan) -> str:
     temporal = await link.temporal()
     request = plan.request.model_copy(update={"host": host_id(link.home)})
     await refuse_busy_tree(link, request)
+    await refuse_missing_host(temporal, request)
     kept = secrets.keep(link.home, request.run, secret_names((*request.agents, request.sign_off)), os.environ)
     try:
         await temporal.start_workflow(
@@ -57,6 +59,7 @@ async def start(link: Link, plan: GoalPlan) -> str:
             search_attributes=search_attributes(request),
             memo=memo(request),
             static_summary=one_line(request.contract.goal.splitlines()[0], 60),
+            priority=priority(request),
         )
     except WorkflowAlreadyStartedError:
         secrets.put_back(link.home, request.run, kept)

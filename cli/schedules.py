@@ -25,6 +25,7 @@ from ..workflows.model.base import Value
 from ..workflows.model.goal import GoalRequest
 from .link import RPC_TIMEOUT, Link
 from .nearest import nearest
+from .placing import priority
 from .talk import one_line
 
 T = TypeVar("T")
@@ -94,7 +95,12 @@ async def create(link: Link, name: str, request: GoalRequest, timing: Timing) ->
     fixed = request.model_copy(update={"run": name, "host": host_id(link.home)})
     goal = one_line(request.contract.goal, 100)
     action = ScheduleActionStartWorkflow(
-        "Scheduled", fixed, id=name, task_queue=ORCH_QUEUE, static_summary=one_line(goal, 60)
+        "Scheduled",
+        fixed,
+        id=name,
+        task_queue=ORCH_QUEUE,
+        static_summary=one_line(goal, 60),
+        priority=priority(fixed),
     )
     schedule = Schedule(action=action, spec=_spec(timing), policy=_policy(timing))
     try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from ..activities import reaper
+from ..activities.attempts import close_attempt_folder
 from ..activities.home import Home
 
 
@@ -21,6 +23,15 @@ async def reap(client: Client, home: Home) -> list[reaper.Collected]:
     """Let go of everything that dead runs hold here: processes, workspaces, slots, reservations."""
     dead = await dead_runs(client, home)
     return await asyncio.to_thread(reaper.collect, home, dead)
+
+
+async def reap_replaced(client: Client, home: Home) -> list[Path]:
+    """Let go of attempts of live runs that the engine runs no more: begun anew elsewhere while this host was away."""
+    held = await asyncio.to_thread(reaper.unclosed_attempts, home)
+    over = [close for close in held if await _dead(client, f"{close.attempt.run}/{close.attempt.name}")]
+    for close in over:
+        await asyncio.to_thread(close_attempt_folder, home, close)
+    return [home.attempt(close.attempt) for close in over]
 
 
 async def _dead(client: Client, run: str) -> bool:

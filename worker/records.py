@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -92,6 +94,16 @@ def read_worker(home: Home) -> WorkerRecord | None:
 def write_server(home: Home, record: ServerRecord) -> None:
     """Record the server."""
     write_aside(home.engine / "server.json", record.model_dump_json(indent=2) + "\n")
+
+
+def worker_identity(host: str, labels: Iterable[str]) -> str:
+    """What the engine calls this process: `HOST@PID-xxxx[ LABEL,…]`; two containers may have one id and one pid."""
+    return " ".join([f"{host}@{os.getpid()}-{secrets.token_hex(2)}", ",".join(sorted(labels))]).rstrip()
+
+
+def labels_of(identity: str) -> frozenset[str]:
+    """The labels of the host that a worker serves, by its identity."""
+    return frozenset(label for label in identity.partition(" ")[2].split(",") if label)
 
 
 def record_this_worker(home: Home, *, identity: str) -> None:

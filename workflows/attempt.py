@@ -281,7 +281,6 @@ class Attempt:
 
     @property
     def _elsewhere(self) -> bool:
-        """Whether it is on a host that the run does not depend on."""
         return self._host != self._request.host
 
     def _store(self, request: AttemptRequest) -> str:

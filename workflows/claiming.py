@@ -11,7 +11,7 @@ from . import effects
 from .host import claim_queue, host_lost
 from .model.attempt import AttemptRequest
 from .model.candidate import Failure
-from .model.placement import Claimed, ClaimHost
+from .model.claim import Claimed, ClaimHost
 
 
 async def claim(request: AttemptRequest) -> str | None:

@@ -23,8 +23,8 @@ from .model.attempt import (
     Workspace,
     YieldSlot,
 )
+from .model.claim import Claimed, ClaimHost
 from .model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared
-from .model.placement import Claimed, ClaimHost
 from .model.promotion import Promote, Promotion
 from .model.review import Review, ReviewHead
 from .model.verdict import Verdict

@@ -12,6 +12,7 @@ from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import RungResult, Verdict
 from ..artifacts import write_whole
 from ..effect import effect, in_thread, kill_requested
+from ..exchange.arriving import arrive
 from ..home import Home
 from ..jobs import end_job, run_job
 from ..places import Place
@@ -38,6 +39,8 @@ class Measurements:
     async def measure(self, request: Measure) -> Verdict:
         """Run the contract's rungs in a fresh copy of a commit; red and unevaluable are values."""
         place = Place(self._home, request.attempt, measuring_folder(self._home, request))
+        if request.exchange is not None:
+            await in_thread(arrive, self._home, request, request.exchange)
         if request.gate:
             return await self._measured(request, place)
         kept = self._home.run(request.attempt.run) / "verdicts" / f"{request.tree}.json"

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from .attempt_key import AttemptKey
 from .base import Value
 
-Label = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")]
+LABEL = r"[a-z0-9][a-z0-9_.-]{0,31}"
+
+Label = Annotated[str, StringConstraints(pattern=f"^{LABEL}$")]
 """What a host has or an attempt needs, for example `gpu`."""
 
 MAX_LABELS = 4
@@ -42,25 +43,3 @@ class Exchange(Value):
 
     url: str
     key: str
-
-
-class ClaimHost(Value):
-    """Ask for a host with room; whoever answers has reserved a slot.
-
-    Attributes:
-        attempt: who holds the slot.
-        agent: the agent's spec: its program must be there.
-        exchange: what the host must be able to read and write.
-        sandbox: whether its sandbox must work.
-    """
-
-    attempt: AttemptKey
-    agent: str
-    exchange: Exchange
-    sandbox: bool
-
-
-class Claimed(Value):
-    """The host that reserved a slot, by its stable id."""
-
-    host: str
