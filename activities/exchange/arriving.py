@@ -20,7 +20,7 @@ def arrive(home: Home, request: OpenWorkspace | Measure, exchange: Exchange) -> 
     run, store = request.attempt.run, Store(home, request.store)
     artifacts.write_whole(home.run(run) / MARK, exchange.model_dump_json())
     bring(store, exchange, request.commit, pin=f"refs/orch/{run}/from-{request.commit}")
-    if store.key != exchange.key:
+    if store.key == exchange.key:
         refresh_settings(store, exchange, request.commit)
         _keep_run(home, request, store)
 
