@@ -26,6 +26,7 @@ from .state import host_id, write_aside
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 LOOK_S = 5.0
+RPC_S = 5.0
 WATCHED_S = 180.0
 """For this long after its start a worker looks for another: who came later gives way, who was there goes on."""
 
@@ -86,7 +87,7 @@ async def _polled(client: Client, queue: str) -> dict[str, float]:
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
     )
     try:
-        answer = await client.workflow_service.describe_task_queue(request, timeout=timedelta(seconds=LOOK_S))
+        answer = await client.workflow_service.describe_task_queue(request, timeout=timedelta(seconds=RPC_S))
     except RPCError:
         return {}
     return {poller.identity: poller.last_access_time.ToNanoseconds() / 1e9 for poller in answer.pollers}

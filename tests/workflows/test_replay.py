@@ -162,4 +162,5 @@ def _ends(history: WorkflowHistory) -> Iterator[RunReason]:
         scheduled = event.activity_task_scheduled_event_attributes
         if scheduled.activity_type.name == "close_run":
             (close,) = pydantic_data_converter.payload_converter.from_payloads(scheduled.input.payloads, None)
-            yield RunReason(close["events"][-1]["reason"]["code"])
+            if close["events"]:  # a host that attempts went to is told without any
+                yield RunReason(close["events"][-1]["reason"]["code"])
