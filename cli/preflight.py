@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from ..activities.limits import FLOOR_BYTES
 from ..workflows.errors import RefusedError
 from ..workflows.model.budget import MAX_CANDIDATES, Caps
 from ..workflows.model.contract import MAX_GOAL_CHARS
@@ -22,9 +23,6 @@ from .options import GoalOptions
 
 if TYPE_CHECKING:
     from ..activities.repository import Repository
-
-FLOOR_BYTES = 200 << 20
-"""Less free space than this is no space."""
 
 AMPLE_BYTES = 50 << 30
 """With this much free space the tree is not measured: that would cost every start the time of walking it."""

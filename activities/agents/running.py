@@ -19,6 +19,7 @@ from .. import supervisor
 from ..effect import in_thread
 from ..excerpts import clean, excerpt
 from ..jobs import Job, Step, StepResult
+from ..limits import Limits
 from ..places import Place
 from ..sandbox import not_executed
 from ..workspaces.removal import remove_tree
@@ -102,6 +103,7 @@ def _step(run: AgentRun, agent: Agent, call: AgentCall) -> Step:
         stdin=prompt,
         idle_s=agent.spec.limit("idle") or (IDLE_S if traits.streams else None),
         signals=traits.signals,
+        limits=Limits.of_this_host().for_agent(),
     )
 
 

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orch.activities import processes, supervisor
+from orch.activities.limits import Limits
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -35,12 +37,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "stdin": None,
             "idle_s": None,
             "signals": supervisor.SIGNALS,
+            "limits": asdict(Limits.of_this_host()),
         }
-        value = {"steps": [step], "stop_on_failure": False, "deadline": None, **job}
+        value = {"steps": [step], "stop_on_failure": False, "deadline": None, "hidden": {}, **job}
         supervisor.write_whole(str(tmp_path / supervisor.JOB), value)
         lock = os.open(tmp_path / supervisor.LOCK, os.O_RDWR | os.O_CREAT)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        argv = [sys.executable, "-I", "-S", supervisor.__file__, str(tmp_path), str(lock)]
+        argv = [sys.executable, "-I", "-S", supervisor.PROGRAM, str(tmp_path), str(lock)]
         process = subprocess.Popen(argv, pass_fds=[lock], start_new_session=True)
         os.close(lock)
         started.append(process)
@@ -122,7 +125,7 @@ def test_orphans_of_a_long_step_are_collected_while_it_runs(tmp_path: Path, star
 
 
 def test_a_full_disk_loses_output_but_not_the_stream() -> None:
-    pump = supervisor.Pump("/dev/full")
+    pump = supervisor.Pump("/dev/full", {})
     os.write(pump.inlet, b"lost")
     assert pump.move()
     os.write(pump.inlet, b"lost too")
