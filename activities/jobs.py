@@ -18,7 +18,7 @@ from typing import Any
 from ..workflows.errors import HostFaultError
 from ..workflows.model.exit import Exit, ExitKind
 from . import processes, supervisor
-from .limits import Limits
+from .limits import StepLimits
 
 LOG = "supervisor.log"
 POLL_S = 0.02
@@ -55,7 +55,7 @@ class Step:
     stdin: Path | None = None
     idle_s: float | None = None
     signals: tuple[tuple[str, float], ...] = supervisor.SIGNALS
-    limits: Limits = field(default_factory=Limits.of_this_host)
+    limits: StepLimits = field(default_factory=StepLimits.of_this_host)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Limits:
+class StepLimits:
     """What all processes of a step together may use.
 
     Attributes:
@@ -43,19 +43,19 @@ class Limits:
     disk_floor: int = FLOOR_BYTES
 
     @classmethod
-    def of_this_host(cls) -> Limits:
+    def of_this_host(cls) -> StepLimits:
         """Those of set-up and rungs; raises RefusedError for a value that cannot be read."""
         given = os.environ
         return _limits(given.get(PROCESSES, ""), given.get(MEMORY, ""), given.get(FILE, ""))
 
-    def for_agent(self) -> Limits:
+    def for_agent(self) -> StepLimits:
         """The same for an agent, which may start a server, a build and its tests at once."""
         return self if os.environ.get(PROCESSES) else replace(self, processes=AGENT_PROCESSES)
 
 
 @functools.cache
-def _limits(processes: str, memory: str, file: str) -> Limits:
-    return Limits(
+def _limits(processes: str, memory: str, file: str) -> StepLimits:
+    return StepLimits(
         processes=_count(PROCESSES, processes) if processes else STEP_PROCESSES,
         memory=_bytes(MEMORY, memory) if memory else int(_machine_bytes() * MEMORY_SHARE),
         file=_bytes(FILE, file) if file else FILE_BYTES,

@@ -175,4 +175,6 @@ def _facts(request: GoalRequest) -> list[str]:
         f"ladder: {' → '.join(one_line(rung.run, 60) for rung in contract.rungs)}",
         f"candidates: {caps.candidates} per iteration, {', '.join(limits)}",
     ]
-    return lines + ([f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else [])
+    lines += [f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else []
+    given = (f"{s.name} from {one_line(s.source, 60)}, to {' and '.join(s.to)}" for s in contract.secrets)
+    return lines + ([f"secrets: {'; '.join(given)}"] if contract.secrets else [])

@@ -4,7 +4,7 @@ With version 2 the group is only a fence to kill by; with version 1 the `pids` c
 What a job may use is watched all the same (`limits.py`): nothing here is required.
 """
 
-# ruff: noqa: PTH102, PTH106, PTH118, PTH123
+# ruff: noqa: PTH112, PTH102, PTH106, PTH118, PTH123
 from __future__ import annotations
 
 import os

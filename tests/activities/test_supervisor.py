@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from orch.activities import processes, supervisor
-from orch.activities.limits import Limits
+from orch.activities.limits import StepLimits
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -37,7 +37,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "stdin": None,
             "idle_s": None,
             "signals": supervisor.SIGNALS,
-            "limits": asdict(Limits.of_this_host()),
+            "limits": asdict(StepLimits.of_this_host()),
         }
         value = {"steps": [step], "stop_on_failure": False, "deadline": None, "hidden": {}, **job}
         supervisor.write_whole(str(tmp_path / supervisor.JOB), value)
