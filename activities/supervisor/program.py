@@ -14,7 +14,6 @@ Run as a program with FOLDER and LOCK_FD. FOLDER holds one job:
 # ruff: noqa: PTH119, PTH123
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
@@ -25,6 +24,7 @@ from contextlib import suppress
 from . import cgroups
 from .clocks import Deadline
 from .files import END, GROUP, IDENTITY, JOB, MARK, RESULTS, write_whole
+from .keeper import ORPHANED, adopt_orphans, die_with_parent, kept
 from .limits import THREADS, TICK_S, TOO_LARGE, Watch, constrain, size
 from .procfs import below, children, start_ticks
 from .pump import Pump
@@ -33,10 +33,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+STOPS = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, ORPHANED: signal.SIGKILL}
+"""What ends a job, and what its steps are then said to have been ended by."""
+
 GUARD = "bwrap"
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
-
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class Supervisor:
@@ -51,12 +52,11 @@ class Supervisor:
         self.alone = True
         self.group = self._make_group()
         self.pumps: dict[int, Pump] = {}
-        self.libc = ctypes.CDLL(None)
-        self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        adopt_orphans()
         self.wake, inlet = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, ORPHANED):
             signal.signal(number, lambda *_: None)  # not SIG_IGN, which the steps would inherit
         self.poll = select.poll()
         self.poll.register(self.wake, select.POLLIN)
@@ -96,7 +96,7 @@ class Supervisor:
             if broken := watch.broken():
                 return self._crushed(broken, watch)
             if over := self._over(limit, name):
-                self._told_to_end(step["signals"])
+                self._told_to_end(step["signals"] if self.stop != signal.SIGKILL else [])
                 return over
             self._turn(min(limit, time.monotonic() + self.deadline.left(), self.heard + self.patience))
         code = os.waitstatus_to_exitcode(self.status)
@@ -125,7 +125,8 @@ class Supervisor:
         """How the step is to be ended now by somebody else's will, if it is."""
         now = time.monotonic()
         if self.stop:
-            return {"kind": "signalled", "number": self.stop, "detail": "stopped"}
+            detail = "supervisor lost" if self.stop == signal.SIGKILL else "stopped"
+            return {"kind": "signalled", "number": int(self.stop), "detail": detail}
         if self.deadline.left() <= 0:
             name = "deadline"
         elif now >= self.heard + self.patience:
@@ -156,7 +157,7 @@ class Supervisor:
         what = step["cwd"]
         try:
             os.setsid()
-            self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            die_with_parent(signal.SIGKILL)
             cgroups.join(self.group) if self.group else None
             constrain(step["limits"])
             os.chdir(what)
@@ -176,7 +177,8 @@ class Supervisor:
         """Wait until `until` (monotonic) at most for output, an ended child or a signal; take care of it."""
         for descriptor, _ in self.poll.poll(1000 * max(0.0, min(until - time.monotonic(), TICK_S))):
             if descriptor == self.wake:
-                self.stop = self.stop or next((n for n in os.read(self.wake, 512) if n in (2, 15)), 0)  # INT, TERM
+                told = os.read(self.wake, 512)
+                self.stop = self.stop or next((STOPS[number] for number in told if number in STOPS), 0)
                 self._reap()
             elif self.pumps[descriptor].move():
                 self.heard = time.monotonic()
@@ -237,12 +239,14 @@ class Supervisor:
 
 
 def main(folder: str, lock: int) -> None:
-    """Run the job in `folder`; `lock` is kept open here and from the steps."""
+    """Run the job in `folder`, in a child of this process; `lock` is kept open in both and from the steps."""
     os.set_inheritable(lock, False)  # noqa: FBT003
+    if kept():
+        return
     with open(f"{folder}/{JOB}", encoding="utf-8") as file:
         supervisor = Supervisor(folder, job := json.load(file))
-    kept = {**job, "hidden": {}, "steps": [{**step, "env": {}} for step in job["steps"]]}
-    write_whole(f"{folder}/{JOB}", kept)  # without the secrets
+    without = {**job, "hidden": {}, "steps": [{**step, "env": {}} for step in job["steps"]]}
+    write_whole(f"{folder}/{JOB}", without)  # without the secrets
     write_whole(f"{folder}/{IDENTITY}", {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())})
     try:
         supervisor.run()
