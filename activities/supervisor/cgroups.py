@@ -36,6 +36,14 @@ def make(name: str, threads: int) -> str:
     return ""
 
 
+def refusals(folder: str) -> int:
+    """How often something in a group was not allowed to fork; 0 where nobody counts."""
+    try:
+        return int(procfs.read(f"{folder}/pids.events").split()[1]) if folder else 0
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def join(folder: str) -> None:
     """Move this process into a group; it stays outside where that is refused."""
     with suppress(OSError):

@@ -1,7 +1,7 @@
 """What a step may use: limits of the kernel, set before it begins, and a watch over all of its processes together.
 
 A watch has to be cheap, so it looks at the machine often and at each process seldom: it goes through all processes when
-the machine as a whole lost half of what the step has left, and else so rarely that this costs 1/500 of a core.
+the machine as a whole lost half of what the step has left, and else so rarely that this costs 1/1500 of a core.
 """
 
 # ruff: noqa: PTH123
@@ -13,16 +13,16 @@ import signal
 import time
 from contextlib import suppress
 
-from . import procfs
+from . import cgroups, procfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TICK_S = 0.1
+TICK_S = 0.2
 """Seconds between two looks at the machine."""
 
-SHARE = 500
+SHARE = 1500
 """Looking at all processes may take one part in so many of a core."""
 
 LOOK_S = 5.0
@@ -107,9 +107,10 @@ def size(count: int) -> str:
 class Watch:
     """Tells when the processes below this one, all together, use more than a step may."""
 
-    def __init__(self, limits: Mapping[str, int], place: str) -> None:
-        """`place` is a folder on the disk that the step writes to."""
-        self._limits, self._place, self.urgency = limits, place, Urgency()
+    def __init__(self, limits: Mapping[str, int], place: str, group: str) -> None:
+        """`place` is a folder on the disk that the step writes to, `group` its control group, if it has one."""
+        self._limits, self._place, self._group, self.urgency = limits, place, group, Urgency()
+        self._refusals = cgroups.refusals(group)
         self._tick = self._look = self._blame = 0.0
         self._processes = self._memory = 0
         self._all = procfs.machine_bytes()
@@ -124,6 +125,8 @@ class Watch:
         self.urgency.adapt()
         if problem := self._disk(now):
             return problem
+        if cgroups.refusals(self._group) > self._refusals:  # faster than two looks, and perhaps gone since
+            return self._threads()
         return self._family(now) if now >= self._look or self._closing_in() else ""
 
     def _closing_in(self) -> bool:
@@ -144,10 +147,13 @@ class Watch:
         if self._processes > processes:
             return f"{processes:,} processes"
         if threads > THREADS * processes:
-            return f"{THREADS * processes:,} threads"
+            return self._threads()
         self._memory = self._together(members)
         self._look = now + min(LOOK_S, SHARE * (time.thread_time() - begun))
         return f"{size(memory)} of memory" if self._memory > memory else ""
+
+    def _threads(self) -> str:
+        return f"{THREADS * self._limits['processes']:,} threads"
 
     def _together(self, members: list[procfs.Member]) -> int:
         """Their memory. What they share is counted once as soon as that decides, for it is dear to tell."""

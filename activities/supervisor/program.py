@@ -91,7 +91,7 @@ class Supervisor:
 
     def _watch(self, limit: float, name: str, step: dict[str, Any]) -> dict[str, Any]:
         """Wait for the step's own end, or end it for a limit that it breaks."""
-        watch = Watch(step["limits"], step["cwd"])
+        watch = Watch(step["limits"], step["cwd"], self.group)
         while self.status is None:
             if broken := watch.broken():
                 return self._crushed(broken, watch)
@@ -188,7 +188,7 @@ class Supervisor:
 
     def _make_group(self) -> str:
         """The control group of the job's steps, recorded for whoever has to end them when this process cannot."""
-        threads = 2 * THREADS * max(step["limits"]["processes"] for step in self.job["steps"])  # the watch is first
+        threads = THREADS * max(step["limits"]["processes"] for step in self.job["steps"])
         group = cgroups.make(f"orch-{os.getpid()}-{start_ticks(os.getpid())}", threads)
         with open(f"{self.folder}/{GROUP}", "w", encoding="utf-8") as file:
             file.write(group)
