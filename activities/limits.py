@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..workflows.errors import RefusedError
@@ -43,9 +44,8 @@ class StepLimits:
     disk_floor: int = FLOOR_BYTES
 
     @classmethod
-    def of_this_host(cls) -> StepLimits:
+    def of_this_host(cls, given: Mapping[str, str] = os.environ) -> StepLimits:
         """Those of set-up and rungs; raises RefusedError for a value that cannot be read."""
-        given = os.environ
         return _limits(given.get(PROCESSES, ""), given.get(MEMORY, ""), given.get(FILE, ""))
 
     def for_agent(self) -> StepLimits:

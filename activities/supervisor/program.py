@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-STOPS = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, ORPHANED: signal.SIGKILL}
+STOPS: dict[int, int] = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, ORPHANED: signal.SIGKILL}
 """What ends a job, and what its steps are then said to have been ended by."""
 
 GUARD = "bwrap"

@@ -64,7 +64,7 @@ class Secret(Value):
     @classmethod
     def _not_ours(cls, name: str) -> str:
         if RESERVED.match(name):
-            raise ValueError(f"the variable {name} is not free: it decides how commands run")
+            raise ValueError("that variable is not free: it decides how commands run")
         return name
 
 
