@@ -16,7 +16,9 @@ from ..workflows.model.attempt import (
     Workspace,
     YieldSlot,
 )
+from ..workflows.model.contract import SecretUse
 from . import clock, slots
+from .agents import secrets
 from .agents.preparing import AGENT, AgentRun, log_out
 from .agents.running import run_supervised
 from .changes import read_changes, write_changes
@@ -82,7 +84,7 @@ class Attempts:
             request.agent,
             agent_prompt(request),
             workspaces().writable(Store(self._home, request.store), place.folder),
-            {},
+            await in_thread(secrets.given, self._home, request.attempt.run, SecretUse.AGENT),
             deadline=request.deadline + ahead,
             sandbox=request.sandbox,
             launch=request.launch,

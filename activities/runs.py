@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, CloseAttempt
+from ..workflows.model.contract import SecretUse
 from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode
 from ..workflows.model.placement import Exchange
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
@@ -66,6 +67,7 @@ class Runs:
 
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
         load_prices(self._home.root)
+        secrets.given(self._home, request.run, SecretUse.AGENT)  # where nobody looked them up, a refusal comes now
         for spec in request.agents:
             agent = resolve(spec)
             if missing := agent.adapter.missing(agent.spec, request.path or None):

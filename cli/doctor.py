@@ -85,7 +85,8 @@ def _sandbox() -> Finding:
 
 
 def _disk(settings: Settings) -> Finding:
-    from .preflight import FLOOR_BYTES, free_bytes
+    from ..activities.limits import FLOOR_BYTES
+    from .preflight import free_bytes
 
     root = settings.home.root
     free = free_bytes(root)

@@ -184,4 +184,6 @@ def _facts(request: GoalRequest) -> list[str]:
     if request.placement.exchange:
         needs = f" with {', '.join(request.placement.needs)}" if request.placement.needs else ""
         lines.append(f"hosts: any{needs}, by way of {clean(request.placement.exchange)}")
-    return lines + ([f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else [])
+    lines += [f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else []
+    given = (f"{s.name} from {one_line(s.source, 60)}, to {' and '.join(s.to)}" for s in contract.secrets)
+    return lines + ([f"secrets: {'; '.join(given)}"] if contract.secrets else [])

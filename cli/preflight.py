@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from ..activities.limits import FLOOR_BYTES
 from ..workflows.errors import RefusedError
 from ..workflows.model.budget import MAX_CANDIDATES, Caps
-from ..workflows.model.contract import MAX_GOAL_CHARS
+from ..workflows.model.contract import MAX_GOAL_CHARS, SecretUse
 from ..workflows.model.goal import MAX_TEMPLATE, GoalRequest, SandboxMode
 from ..workflows.model.outcome import SessionMode
 from ..workflows.model.promotion import PromoteMode, PromoteTarget
@@ -22,9 +23,6 @@ from .options import GoalOptions
 
 if TYPE_CHECKING:
     from ..activities.repository import Repository
-
-FLOOR_BYTES = 200 << 20
-"""Less free space than this is no space."""
 
 AMPLE_BYTES = 50 << 30
 """With this much free space the tree is not measured: that would cost every start the time of walking it."""
@@ -201,14 +199,17 @@ def programs(request: GoalRequest) -> None:
 def usable(request: GoalRequest) -> None:
     """Refuse an agent whose program is too old or broken here, or that has no login; all are asked at once."""
     from ..activities.agents.registry import resolve
-    from ..activities.agents.survey import look
+    from ..activities.agents.survey import Flaw, keys, look
     from .agents import hint
 
     specs = [spec for spec in dict.fromkeys((*request.agents, request.sign_off)) if spec]
     agents = [resolve(spec).spec for spec in specs]
     with ThreadPoolExecutor(len(agents)) as threads:
         found = threads.map(lambda agent: look(agent.name, agent.settings.get("bin", "")), agents)
+    given = {secret.name for secret in request.contract.secrets if SecretUse.AGENT in secret.to}
     for spec, one in zip(specs, found, strict=True):
+        if one.flaw is Flaw.NO_LOGIN and one.traits and given.intersection(keys(one.traits)):
+            continue
         if one.flaw is not None:
             raise RefusedError(
                 f"agent {spec!r} cannot be used here: {one.flaw.value.replace('_', ' ')}", hint=hint(one)

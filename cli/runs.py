@@ -5,9 +5,11 @@ Every kind of run answers to the same names: query `ledger`, updates `decide`, `
 
 from __future__ import annotations
 
+import asyncio
 import os
 import uuid
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowUpdateFailedError
@@ -47,7 +49,9 @@ async def start(link: Link, plan: GoalPlan) -> str:
     request = plan.request.model_copy(update={"host": host_id(link.home)})
     await refuse_busy_tree(link, request)
     await refuse_missing_host(temporal, request)
-    kept = secrets.keep(link.home, request.run, secret_names((*request.agents, request.sign_off)), os.environ)
+    declared = await asyncio.to_thread(secrets.resolve, request.contract.secrets, os.environ, Path(request.repo))
+    names = secret_names((*request.agents, request.sign_off))
+    kept = secrets.keep(link.home, request.run, names, os.environ, declared)
     try:
         await temporal.start_workflow(
             "Goal",

@@ -12,6 +12,7 @@ import platformdirs
 import psutil
 
 from ..activities.home import Home
+from ..activities.limits import StepLimits
 from ..workflows.errors import RefusedError
 from ..workflows.model.placement import LABEL, MAX_LABELS
 
@@ -37,6 +38,7 @@ class Settings:
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Resolve the settings; nothing is created. Raises RefusedError on a value that cannot be used."""
+    StepLimits.of_this_host(environ)  # refused now, and not in the middle of a run
     return Settings(
         home=Home(_root(environ)),
         slots=_slots(environ),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...workflows.model.contract import Contract, Rung
 from ...workflows.model.verdict import Excerpt, RungResult
+from ..agents import secrets
 from ..excerpts import excerpt
 from ..jobs import Job, Step, StepResult
 from ..places import Place
@@ -20,7 +21,7 @@ PROGRESS_LIMIT = 4096
 def ladder_job(place: Place, tree: Path, contract: Contract, *, gate: bool, sandbox: bool) -> Job:
     """All rungs in order; a gate stops at the first that does not pass, a ranking runs every one."""
     steps = tuple(_step(place, tree, rung, number, sandbox=sandbox) for number, rung in enumerate(contract.rungs))
-    return Job(steps=steps, stop_on_failure=gate)
+    return Job(steps=steps, stop_on_failure=gate, hidden=secrets.hidden(place.home, place.key.run))
 
 
 def rung_result(place: Place, number: int, step: StepResult) -> RungResult:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...workflows.model.contract import Contract
+from ...workflows.model.contract import Contract, SecretUse
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import Excerpt
+from ..agents import secrets
 from ..artifacts import kept_request
 from ..carry import carried_paths, carry, populated_submodules
 from ..effect import in_thread
@@ -33,10 +34,11 @@ async def set_up(
         name=JOB,
         argv=place.fenced(("sh", "-c", contract.setup), tree, *writable, sandbox=sandbox, network=True),
         cwd=tree,
-        env=place.environment({}),
+        env=place.environment(await in_thread(secrets.given, place.home, place.key.run, SecretUse.SETUP)),
         timeout_s=contract.setup_timeout_s,
     )
-    (result,) = await run_job(place.folder / JOB, Job(steps=(step,)))
+    hidden = await in_thread(secrets.hidden, place.home, place.key.run)
+    (result,) = await run_job(place.folder / JOB, Job(steps=(step,), hidden=hidden))
     if result.exit.ok:
         return result.exit, Excerpt()
     said = result.stderr if result.stderr.exists() and result.stderr.stat().st_size else result.stdout

@@ -117,6 +117,23 @@ def test_agent_that_cannot_work_here_is_refused_before_anything_is_started(
     assert not state.exists()
 
 
+def test_agent_whose_key_the_contract_refers_to_is_taken(
+    tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "codex").write_text("#!/bin/sh\necho codex-cli 9.9.9\n")
+    (tmp_path / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    for name in ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    contract = tmp_path / "c.yaml"
+    contract.write_text("goal: x\nrungs: [{name: a, run: 'false'}]\nsecrets: {OPENAI_API_KEY: 'cmd:pass show it'}\n")
+    options = GoalOptions(repo=make_repo(tmp_path / "repo"), contract=contract, agent=("codex:m",))
+
+    plan = resolve_goal(options, state=tmp_path / "state")
+
+    assert "secrets: OPENAI_API_KEY from cmd:pass show it, to agent" in plan.facts
+
+
 def test_agent_with_a_key_is_taken(
     tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

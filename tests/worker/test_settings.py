@@ -34,3 +34,8 @@ def test_slots_can_be_given() -> None:
 def test_slots_that_are_no_number_are_refused(text: str) -> None:
     with pytest.raises(RefusedError, match="ORCH_SLOTS"):
         load_settings({"ORCH_SLOTS": text})
+
+
+def test_limit_that_cannot_be_read_is_refused_before_anything_is_served() -> None:
+    with pytest.raises(RefusedError, match="ORCH_LIMIT_MEMORY: 'much' is no size"):
+        load_settings({"ORCH_LIMIT_MEMORY": "much"})
