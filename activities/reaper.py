@@ -11,7 +11,7 @@ from pathlib import Path
 from ..workflows.model.goal import CloseRun, PrepareRun, RunPrepared
 from . import artifacts, slots
 from .home import Home
-from .runs import PREPARED, close_run_folder
+from .runs import close_run_folder
 from .store import Store
 
 
@@ -62,7 +62,7 @@ def _held(home: Home, dead: frozenset[str], *, dry_run: bool) -> Iterator[Collec
 
 
 def _close(home: Home, run: str) -> None:
-    request, prepared = home.run(run) / artifacts.REQUEST, home.run(run) / PREPARED
+    request, prepared = home.run(run) / artifacts.REQUEST, home.run(run) / artifacts.PREPARED
     if request.exists():
         repo = PrepareRun.model_validate_json(request.read_text(encoding="utf-8")).repo
         store = RunPrepared.model_validate_json(prepared.read_text(encoding="utf-8")).store if prepared.exists() else ""
@@ -100,7 +100,7 @@ def _old(home: Home, keep_s: float, *, dry_run: bool) -> Iterator[Collected]:
 
 
 def _forget(home: Home, folder: Path) -> None:
-    prepared = folder / PREPARED
+    prepared = folder / artifacts.PREPARED
     if prepared.exists():
         key = RunPrepared.model_validate_json(prepared.read_text(encoding="utf-8")).store
         if key and home.store(key).exists():
