@@ -12,7 +12,13 @@ from . import Access, Box, Flaw, Mount
 PROGRAM = "bwrap"
 MIN_VERSION = (0, 4)
 
-OPTIONS = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/scsi", "/proc/acpi")
+"""What bubblewrap leaves to root without capabilities: a setting like core_pattern runs programs on the host."""
+
+OPTIONS = (
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *(word for path in KERNEL for word in ("--ro-bind-try", path, path)),
+)
 PRIVATE = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 SAFE = ("--die-with-parent", "--cap-drop", "ALL")
 """Everything dies with the outer process. Without capabilities, or root could mount everything writable again.

@@ -134,7 +134,7 @@ def _redundant(mount: Mount, above: Mount | None) -> bool:
     if above.access is Access.LINK:
         return True
     if mount.access is Access.HIDDEN:
-        return above.access is Access.HIDDEN
+        return above.access is Access.HIDDEN and above.path not in TMP  # these become writable
     if above.access is Access.READ and mount.path != _real(mount.path):
         return True  # the link itself is seen there
     return mount.access is above.access and mount.source == above.source / mount.path.relative_to(above.path)
