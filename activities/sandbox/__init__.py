@@ -35,7 +35,6 @@ REVIEW = Profile("review", network=True, git=False, grades=False)
 BUILD = Profile("build", network=True, git=True, grades=False)
 """Set-up: it installs, so it has the network; it gets no secrets."""
 MEASURE = Profile("measure", network=False, git=False, grades=True)
-PROFILES = (AGENT, REVIEW, BUILD, MEASURE)
 
 
 class Access(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 from pathlib import Path
 
@@ -22,9 +23,12 @@ exec "$engine" run $names --workdir "$PWD" "$@"
 
 SAFE = (
     "--rm", "--interactive", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private",
-    "--log-driver=none", "--init",
+    "--log-driver=none",
 )  # fmt: skip
 PODMAN = ("--read-only-tmpfs=false", "--security-opt=label=disable", "--cgroups=disabled", "--no-hosts", "--pull=never")
+
+MOST = 32_768
+"""Of files and processes; podman's own default."""
 
 _NOT_EXECUTED = re.compile(r"(?s)(?:Error|docker): .*?(?:executable file|OCI runtime)([^\n]*)\n?.*")
 
@@ -70,12 +74,14 @@ class Container:
 
 
 def _limits() -> tuple[str, ...]:
-    """The host's own limits: an engine would raise them, which is not everybody's to do."""
-    import resource
-
+    """This process's own limits, as far as podman has them: an engine would raise them, which not everybody may do."""
     kinds = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
     limits = ((name, resource.getrlimit(kind)) for name, kind in kinds.items())
-    return tuple(f"--ulimit={name}={soft}:{hard}" for name, (soft, hard) in limits)
+    return tuple(f"--ulimit={name}={_capped(soft)}:{_capped(hard)}" for name, (soft, hard) in limits)
+
+
+def _capped(limit: int) -> int:
+    return MOST if limit == resource.RLIM_INFINITY else min(limit, MOST)
 
 
 def _mount(mount: Mount, *, podman: bool) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_podman_takes_the_hosts_own_files_as_its_root(monkeypatch: pytest.Monkey
     words = Container("podman").wrap(("make", "-j"), BOX)
     assert words[-4:] == ("--rootfs", "/:O", "make", "-j")
     assert {"--network=none", "--cap-drop=ALL", "--read-only"} <= set(words)
-    mounts = [pair for pair in zip(words, words[1:], strict=False) if pair[0] in {"--volume", "--tmpfs"}]
+    mounts = [pair for pair in itertools.pairwise(words) if pair[0] in {"--volume", "--tmpfs"}]
     assert mounts == [
         ("--tmpfs", f"{HERE}:ro,notmpcopyup"),
         ("--volume", f"/dev/null:{__file__}:ro"),

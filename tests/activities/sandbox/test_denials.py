@@ -41,7 +41,10 @@ HOLES: dict[str, tuple[Leaky, set[str]]] = {
         Leaky(lambda text: text.replace("--unshare-pid\n", "")),
         {"see a process of the host", "signal a process of the host"},
     ),
-    "devices": (Leaky(lambda text: text.replace("--dev\n/dev\n", "--dev-bind\n/dev\n/dev\n")), {"open a disk or the memory"}),
+    "devices": (
+        Leaky(lambda text: text.replace("--dev\n/dev\n", "--dev-bind\n/dev\n/dev\n")),
+        {"open a disk or the memory"},
+    ),
     "what is hidden": (
         Leaky(without=frozenset({Access.HIDDEN, Access.SCRATCH, Access.LINK})),
         {

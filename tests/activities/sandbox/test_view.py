@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,8 +54,16 @@ def needs(user: Path, tmp_path: Path) -> Callable[..., Needs]:
 
     def make(*argv: str, **more: object) -> Needs:
         path = f"{user}/.local/bin:{user}/.pack/bin:/usr/bin:/bin"
-        given: dict[str, object] = {"names": frozenset({"file", "check"}), "repo": user / "project", **more}
-        return Needs(argv, **{"path": path, "state": tmp_path / "state", "tmp": attempt / "tmp", "tree": attempt / "tree", **given})  # type: ignore[arg-type]  # fmt: skip
+        given: dict[str, Any] = {
+            "path": path,
+            "state": tmp_path / "state",
+            "tmp": attempt / "tmp",
+            "tree": attempt / "tree",
+            "names": frozenset({"file", "check"}),
+            "repo": user / "project",
+            **more,
+        }
+        return Needs(argv, **given)
 
     return make
 
