@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def _stand_in(needs: Needs, tree: Path, repo: Path, shown: list[Path], rules: li
         return  # the repository is a home: what lies in it is hidden as that
     own = [path for path in shown if path.is_relative_to(repo) and path != repo]
     missing = [path for path in own if path.relative_to(repo).parts[0] not in needs.names]
-    holder = _holder(repo, rules)
+    holder = _holder(repo, {rule.path: rule for rule in rules})
     if missing:
         kept = {path.relative_to(repo).parts[0] for path in missing}
         yield Mount.of(repo, Access.HIDDEN)
@@ -120,12 +120,12 @@ def _stand_in(needs: Needs, tree: Path, repo: Path, shown: list[Path], rules: li
 
 def _effective(rules: Iterable[Mount]) -> list[Mount]:
     """The mounts that change anything, parents first; of two at one path the later one."""
-    kept: list[Mount] = []
+    kept: dict[Path, Mount] = {}
     for mount in sorted({rule.path: rule for rule in rules}.values(), key=lambda m: (len(m.path.parts), m.path)):
         above = _holder(mount.path, kept)
         if not _redundant(mount, above):
-            kept.append(mount)
-    return kept
+            kept[mount.path] = mount
+    return list(kept.values())
 
 
 def _redundant(mount: Mount, above: Mount | None) -> bool:
@@ -140,10 +140,9 @@ def _redundant(mount: Mount, above: Mount | None) -> bool:
     return mount.access is above.access and mount.source == above.source / mount.path.relative_to(above.path)
 
 
-def _holder(path: Path, mounts: Iterable[Mount]) -> Mount | None:
+def _holder(path: Path, mounts: Mapping[Path, Mount]) -> Mount | None:
     """The deepest mount above a path."""
-    above = [mount for mount in mounts if path != mount.path and path.is_relative_to(mount.path)]
-    return max(above, key=lambda mount: len(mount.path.parts), default=None)
+    return next((mounts[parent] for parent in path.parents if parent in mounts), None)
 
 
 def _with_tmp(mounts: list[Mount], tmp: Path) -> tuple[Mount, ...]:

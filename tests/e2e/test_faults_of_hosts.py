@@ -11,7 +11,7 @@ import pytest
 
 from orch import Client
 from orch.activities.git import Git
-from orch.activities.sandbox import probe
+from orch.activities.sandbox.registry import probe
 from orch.worker.settings import load_settings
 from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import (

@@ -105,7 +105,8 @@ def test_a_home_cannot_be_written(see: See, user: Path) -> None:
 def test_a_login_is_not_shown_even_when_it_is_asked_for(see: See, user: Path, name: str) -> None:
     path = user / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.exists() or path.write_text("secret")
+    if not path.exists():
+        path.write_text("secret")
 
     said = see(f"cat {path}/id {path}", expose=(path,))
     assert not {"secret", "key"} & set(said.split())
