@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..workflows.model.event import EVENT, Event
-from ..workflows.model.goal import PrepareRun
+from ..workflows.model.goal import PrepareRun, RunPrepared
 from .home import Home
 
 REQUEST = "request.json"
@@ -32,6 +32,12 @@ def keep_request(home: Home, request: PrepareRun) -> None:
 def kept_request(home: Home, run: str) -> PrepareRun:
     """What the run was prepared for."""
     return PrepareRun.model_validate_json((home.run(run) / REQUEST).read_text(encoding="utf-8"))
+
+
+def kept_prepared(home: Home, run: str) -> RunPrepared | None:
+    """What the host found when it prepared the run; None before."""
+    path = home.run(run) / PREPARED
+    return RunPrepared.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def append_events(home: Home, run: str, events: Iterable[Event]) -> None:

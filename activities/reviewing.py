@@ -25,6 +25,7 @@ from .effect import effect, in_thread
 from .home import Home
 from .places import Place
 from .prompts import review_prompt
+from .sandbox import REVIEW
 from .store import Store
 from .workspaces.registry import workspaces
 
@@ -72,6 +73,7 @@ async def _answered(place: Place, request: ReviewHead) -> tuple[Ran, Usage]:
         deadline=request.deadline,
         sandbox=request.sandbox,
         spend=request.spend,
+        profile=REVIEW,
     )
     usage, ends = Usage(), Counter[OutcomeKind]()
     while True:

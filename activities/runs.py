@@ -12,7 +12,7 @@ from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, 
 from ..workflows.model.placement import Exchange
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
 from ..workflows.model.reason import Reason, RunReason
-from . import artifacts, promotion, reservations, sandbox
+from . import artifacts, promotion, reservations
 from .agents import secrets
 from .agents.prices import load_prices
 from .agents.registry import resolve
@@ -23,6 +23,7 @@ from .exchange.bundles import bring, publish, publish_baseline
 from .exchange.depot import Depot
 from .home import Home
 from .repository import Repository, inspect
+from .sandbox.registry import probe
 from .snapshots import take_baseline
 from .store import Store
 
@@ -54,15 +55,14 @@ class Runs:
         await in_thread(close_run_folder, self._home, request)
 
     def _prepare(self, request: PrepareRun) -> RunPrepared:
-        kept = self._home.run(request.run) / artifacts.PREPARED
-        if kept.exists():
-            return RunPrepared.model_validate_json(kept.read_text(encoding="utf-8"))
+        if kept := artifacts.kept_prepared(self._home, request.run):
+            return kept
         artifacts.keep_request(self._home, request)
         try:
             prepared = self._prepared(request, inspect(Path(request.repo)))
         except RefusedError as error:
             prepared = _refused(request, RunReason.PREFLIGHT_FAILED, detail=error.message, hint=error.hint)
-        artifacts.write_whole(kept, prepared.model_dump_json())
+        artifacts.write_whole(self._home.run(request.run) / artifacts.PREPARED, prepared.model_dump_json())
         return prepared
 
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
@@ -122,13 +122,13 @@ def attempt_key(run: str, name: str) -> AttemptKey:
 
 def _sandbox(mode: SandboxMode) -> tuple[bool, tuple[str, ...]]:
     if mode is SandboxMode.OFF:
-        return False, ("the sandbox is off (--no-sandbox): agents and checks can write wherever you can",)
-    why_not = sandbox.probe()
-    if not why_not:
+        return False, ("the sandbox is off (--no-sandbox): agents and checks can read and write whatever you can",)
+    flaw = probe()
+    if flaw is None:
         return True, ()
     if mode is SandboxMode.REQUIRED:
-        raise RefusedError(f"the sandbox does not work here: {why_not}", hint="install bubblewrap, or drop --sandbox")
-    return False, (f"no sandbox here ({why_not}): agents and checks can write wherever you can",)
+        raise RefusedError(f"the sandbox does not work here: {flaw.why}", hint=f"{flaw.mend}; or drop --sandbox")
+    return False, (f"no sandbox here ({flaw.why}): agents and checks can read and write whatever you can",)
 
 
 def _refused(request: PrepareRun, code: RunReason, **data: str) -> RunPrepared:

@@ -219,13 +219,10 @@ def usable(request: GoalRequest) -> None:
 def sandbox(mode: SandboxMode) -> None:
     """Refuse --sandbox on a host that cannot give one."""
     if mode is SandboxMode.REQUIRED:
-        from ..activities.sandbox import probe
+        from ..activities.sandbox.registry import probe
 
-        why = probe()
-        if why:
-            raise RefusedError(
-                f"--sandbox: {why}", hint="install bubblewrap, or allow user namespaces; or give --no-sandbox"
-            )
+        if flaw := probe():
+            raise RefusedError(f"--sandbox: {flaw.why}", hint=f"{flaw.mend}; or give --no-sandbox")
 
 
 def operation(found: Repository, target: PromoteTarget) -> None:

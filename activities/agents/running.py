@@ -20,8 +20,8 @@ from ..effect import in_thread
 from ..excerpts import clean, excerpt
 from ..jobs import Job, Step, StepResult
 from ..limits import StepLimits
-from ..places import Place
-from ..sandbox import not_executed
+from ..places import Grants, Place
+from ..sandbox.registry import not_executed
 from ..supervisor import Redactor
 from ..workspaces.removal import remove_tree
 from . import resting, secrets, spending
@@ -96,11 +96,11 @@ def _barred(run: AgentRun) -> Outcome | None:
 def _step(run: AgentRun, agent: Agent, call: AgentCall) -> Step:
     place, traits = run.place, agent.adapter.traits
     private, prompt = place.folder / ordinal(PRIVATE, run.launch), place.folder / ordinal(PROMPT, run.launch)
-    tree = place.folder / "tree"
+    grants = Grants(writable=(private, *run.writable), readable=(prompt,))
     return Step(
         name=AGENT,
-        argv=place.fenced(call.argv, tree, private, *run.writable, sandbox=run.sandbox, network=True),
-        cwd=tree,
+        argv=place.fenced(call.argv, run.profile, grants, sandbox=run.sandbox),
+        cwd=place.tree,
         env=place.environment({"ORCH_PROMPT_FILE": str(prompt), **run.env, **call.env}),
         timeout_s=max(0.0, run.deadline - time.time()),
         stdin=prompt,

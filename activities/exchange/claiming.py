@@ -6,10 +6,11 @@ import time
 
 from ...workflows.errors import HostFaultError, RefusedError
 from ...workflows.model.claim import Claimed, ClaimHost
-from .. import sandbox, slots
+from .. import slots
 from ..agents.registry import resolve
 from ..effect import effect, in_thread
 from ..home import Home
+from ..sandbox.registry import probe
 from .depot import Depot
 
 UNUSED_S = 60.0
@@ -53,8 +54,8 @@ def unfit(request: ClaimHost) -> str:
         return error.message
     if missing := agent.adapter.missing(agent.spec, None):
         return f"agent {request.agent!r}: program {missing!r} is not there"
-    why_not = sandbox.probe() if request.sandbox else ""
-    return f"the sandbox does not work: {why_not}" if why_not else ""
+    flaw = probe() if request.sandbox else None
+    return f"the sandbox does not work: {flaw.why}" if flaw else ""
 
 
 def has_room(home: Home, slot_count: int) -> bool:

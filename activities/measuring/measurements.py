@@ -68,7 +68,7 @@ class Measurements:
             setup, _ = await set_up(place, tree, request.contract, (), sandbox=request.sandbox)
             if setup is not None and not setup.ok:
                 return _verdict(request, setup, (), ())
-            job = ladder_job(place, tree, request.contract, gate=request.gate, sandbox=request.sandbox)
+            job = await in_thread(ladder_job, place, request.contract, gate=request.gate, sandbox=request.sandbox)
             steps = await run_job(place.folder / JOB, job)
             rungs = tuple(rung_result(place, number, step) for number, step in enumerate(steps))
             return _verdict(request, setup, rungs, await in_thread(tampered, store, place, request))

@@ -13,8 +13,9 @@ from ..carry import carried_paths, carry, populated_submodules
 from ..effect import in_thread
 from ..excerpts import excerpt
 from ..jobs import Job, Step, run_job
-from ..places import Place
+from ..places import Grants, Place
 from ..repository import inspect
+from ..sandbox import BUILD
 
 JOB = "setup"
 """The folder of the set-up's job, below the place's."""
@@ -25,14 +26,14 @@ async def set_up(
 ) -> tuple[Exit | None, Excerpt]:
     """Carry ignored paths over and run set-up; return how it ended (None without one) and what a failure printed.
 
-    Set-up may use the network: it installs.
+    Set-up may use the network: it installs. It has no secrets.
     """
     await in_thread(_carry, place, tree, contract)
     if not contract.setup:
         return None, Excerpt()
     step = Step(
         name=JOB,
-        argv=place.fenced(("sh", "-c", contract.setup), tree, *writable, sandbox=sandbox, network=True),
+        argv=place.fenced(("sh", "-c", contract.setup), BUILD, Grants(writable=writable), sandbox=sandbox),
         cwd=tree,
         env=place.environment(await in_thread(secrets.given, place.home, place.key.run, SecretUse.SETUP)),
         timeout_s=contract.setup_timeout_s,

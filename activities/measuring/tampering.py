@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ...workflows.model.attempt import Measure
 from ..changes import display
 from ..places import Place
@@ -26,14 +24,15 @@ def tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
     tree, index, protected = place.folder / "tree", place.folder / "index", request.contract.protected
     changed = changed_protected(store, tree, index=index, protected=protected)
     touched = touched_protected(store, tree, index=index, protected=protected)
-    habits = place.home.run(request.attempt.run) / HABITS
     if request.attempt.iteration == 0:
-        habits.write_bytes(b"\0".join(touched))
+        (place.home.run(request.attempt.run) / HABITS).write_bytes(b"\0".join(touched))
         touched = []
-    known = set(_read(habits))
+    known = habits(place) or frozenset()
     names = dict.fromkeys([*changed, *(name for name in touched if name not in known)])
     return tuple(display(name) for name in list(names)[:MAX_NAMES])
 
 
-def _read(path: Path) -> list[bytes]:
-    return path.read_bytes().split(b"\0") if path.exists() else []
+def habits(place: Place) -> frozenset[bytes] | None:
+    """The protected paths that the ladder rewrote on the baseline; None as long as that was not measured."""
+    path = place.home.run(place.key.run) / HABITS
+    return frozenset(path.read_bytes().split(b"\0")) if path.exists() else None

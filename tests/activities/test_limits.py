@@ -13,7 +13,8 @@ import pytest
 from orch.activities import processes, supervisor
 from orch.activities.jobs import Job, Step, StepResult, find_jobs, run_job
 from orch.activities.limits import StepLimits
-from orch.activities.sandbox import Fence, wrap
+from orch.activities.sandbox.registry import LAUNCHERS
+from orch.activities.sandbox.view import Needs, box
 from orch.activities.supervisor.clocks import Deadline
 from orch.activities.supervisor.limits import OOM_SCORE
 from orch.workflows.errors import RefusedError
@@ -53,8 +54,12 @@ def run(tmp_path: Path) -> Run:
     """Run one step to its end, and check that nothing of it is left."""
 
     async def go(*argv: str, limits: StepLimits = SMALL, sandbox: bool = False) -> StepResult:
-        fenced = wrap(argv, Fence((tmp_path,), network=False, tmp=None)) if sandbox else argv
-        (result,) = await run_job(tmp_path / "job", Job((Step("s", fenced, tmp_path, ENV, 20.0, limits=limits),)))
+        tree, state = tmp_path / "tree", tmp_path / "state"
+        for folder in (tree, state):
+            folder.mkdir(exist_ok=True)
+        needs = Needs(argv, os.environ["PATH"], state, tmp=tmp_path / "tmp", tree=tree, expose=(tmp_path,))
+        fenced = LAUNCHERS["bwrap"].wrap(argv, box(needs, network=False)) if sandbox else argv
+        (result,) = await run_job(tmp_path / "job", Job((Step("s", fenced, tree, ENV, 20.0, limits=limits),)))
         assert find_jobs(tmp_path) == []
         return result
 
@@ -93,7 +98,7 @@ async def test_file_that_is_too_large_is_never_written_whole(run: Run, tmp_path:
     result = await run("sh", "-c", script, limits=replace(SMALL, file=2 << 20))
 
     assert str(result.exit) == "reached a limit (2 MiB in one file)"
-    assert (tmp_path / "big").stat().st_size == 2 << 20
+    assert (tmp_path / "tree" / "big").stat().st_size == 2 << 20
 
 
 async def test_who_fills_the_disk_is_ended_at_the_floor(run: Run, tmp_path: Path) -> None:

@@ -119,14 +119,15 @@ def test_full_disk_is_refused(orch: Any, repo: Path, state: Path, monkeypatch: p
 def test_sandbox_that_does_not_work_is_refused_when_required(
     orch: Any, repo: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orch.activities import sandbox
+    from orch.activities.sandbox import Flaw, registry
 
-    monkeypatch.setattr(sandbox, "probe", lambda: "bwrap is not installed")
+    monkeypatch.setattr(registry, "probe", lambda: Flaw("bwrap is not installed", "install bubblewrap"))
 
     done = orch(*GOOD, "--sandbox")
 
     assert done.exit_code == 2
     assert "--sandbox: bwrap is not installed" in done.stderr
+    assert "hint: install bubblewrap; or give --no-sandbox" in done.stderr
 
 
 def test_newer_state_directory_is_refused(orch: Any, repo: Path, state: Path) -> None:

@@ -15,7 +15,7 @@ from orch import Client
 from orch.activities import artifacts
 from orch.activities.git import Git
 from orch.activities.reaper import collect, suspects
-from orch.activities.sandbox import probe
+from orch.activities.sandbox.registry import probe
 from orch.worker.connection import connect
 from orch.worker.reaping import dead_runs
 from orch.workflows.model.event import BaselineTaken, Event

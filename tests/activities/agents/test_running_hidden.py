@@ -52,7 +52,7 @@ async def test_no_variable_of_the_users_shell_reaches_agent_set_up_or_rung(
 
     await set_up(run.place, tree, contract, (), sandbox=False)
     await run_supervised(run)
-    await run_job(run.place.folder / "rungs", ladder_job(run.place, tree, contract, gate=True, sandbox=False))
+    await run_job(run.place.folder / "rungs", ladder_job(run.place, contract, gate=True, sandbox=False))
 
     assert [seen(tree / f"seen-by-{who}") for who in ("setup", "agent", "rung")] == [set(), set(), set()]
     assert os.environ["MADE_UP"]

@@ -134,7 +134,7 @@ def test_each_gets_its_own_and_rungs_get_none(home: Home) -> None:
     assert secrets.given(home, RUN, SecretUse.AGENT) == {"A": "a-value", "C": "c-value"}
     assert secrets.given(home, RUN, SecretUse.SETUP) == {"B": "b-value", "C": "c-value"}
     assert secrets.hidden(home, RUN) == values
-    job = ladder_job(place(home), home.root, kept_request(home, RUN).contract, gate=True, sandbox=False)
+    job = ladder_job(place(home), kept_request(home, RUN).contract, gate=True, sandbox=False)
     assert not set(values.values()) & set(job.steps[0].env.values())
     assert job.hidden == values
 
@@ -188,7 +188,7 @@ async def test_rung_and_set_up_that_print_a_secret_show_its_name_in_excerpts_and
     (where.folder / "tree").mkdir(parents=True)
 
     ended, said = await set_up(where, where.folder / "tree", contract, (), sandbox=False)
-    job = ladder_job(where, where.folder / "tree", contract, gate=True, sandbox=False)
+    job = ladder_job(where, contract, gate=True, sandbox=False)
     (step,) = await run_job(where.folder / "rungs", job)
 
     assert (str(ended), said.head) == ("exit 1", "err [TOKEN]\n")
