@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,12 +143,12 @@ def test_agent_with_a_key_is_taken(
     ],
 )
 def test_placement_that_cannot_be_is_refused(
-    make_repo: Callable[..., Path], tmp_path: Path, given: dict[str, object], said: str
+    make_repo: Callable[..., Path], tmp_path: Path, given: dict[str, Any], said: str
 ) -> None:
     repo = make_repo(tmp_path / "project")
     if "exchange" in given:
         given = {**given, "exchange": str(given["exchange"]).replace("HERE", tmp_path.as_uri())}
-    options = GoalOptions(goal="mend", repo=repo, verify=("true",), agent=("cmd:true",), **given)  # type: ignore[arg-type]
+    options = GoalOptions(goal="mend", repo=repo, verify=("true",), agent=("cmd:true",), **given)
 
     with pytest.raises(RefusedError) as refused:
         resolve_goal(options, state=tmp_path / "state")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,13 @@ async def test_two_iterations_by_way_of_an_artifact_store_end_as_without(
 async def test_needs_that_no_host_has_are_refused_before_anything_is_started(
     client: Client, project: Path, shared: Path
 ) -> None:
-    options = {"goal": "raise", "repo": project, "verify": ("false",), "agent": ("cmd:true",), "id": "goal-needy"}
+    options: dict[str, Any] = {
+        "goal": "raise",
+        "repo": project,
+        "verify": ("false",),
+        "agent": ("cmd:true",),
+        "id": "goal-needy",
+    }
 
     with pytest.raises(RefusedError, match="no host of the engine has gpu"):
         await client.start_goal(**options, exchange=shared.as_uri(), needs=("gpu",))
@@ -56,7 +63,12 @@ async def test_needs_that_no_host_has_are_refused_before_anything_is_started(
 async def test_attempt_that_was_begun_anew_elsewhere_is_let_go_of_although_its_run_goes_on(
     client: Client, project: Path, shared: Path
 ) -> None:
-    options = {"goal": "raise", "repo": project, "verify": ("grep -q 3 level",), "exchange": shared.as_uri()}
+    options: dict[str, Any] = {
+        "goal": "raise",
+        "repo": project,
+        "verify": ("grep -q 3 level",),
+        "exchange": shared.as_uri(),
+    }
     run = await client.start_goal(agent=("cmd:sleep 301",), **options)
     temporal = await connect(client.home)
     folder = client.home.run(run)
