@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,3 +145,39 @@ def test_agent_with_a_key_is_taken(
     options = GoalOptions(goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("codex:m",))
 
     assert resolve_goal(options, state=tmp_path / "state").request.agents == ("codex:m",)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"needs": ("gpu",)}, "--needs without --exchange"),
+        ({"exchange": "HERE", "needs": ("GPU!",)}, "--needs: 'GPU!'"),
+        ({"exchange": "HERE", "carry": (".venv",)}, "--carry and --exchange contradict each other"),
+        ({"exchange": "HERE/gone"}, "cannot be written"),
+        ({"exchange": "file:///proc/sys"}, "cannot be written"),
+        ({"exchange": "s3://key:word@bucket/x"}, "holds more than its place"),
+        ({"priority": 9}, "--priority: '9'"),
+    ],
+)
+def test_placement_that_cannot_be_is_refused(
+    make_repo: Callable[..., Path], tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
+    repo = make_repo(tmp_path / "project")
+    if "exchange" in given:
+        given = {**given, "exchange": str(given["exchange"]).replace("HERE", tmp_path.as_uri())}
+    options = GoalOptions(goal="mend", repo=repo, verify=("true",), agent=("cmd:true",), **given)
+
+    with pytest.raises(RefusedError) as refused:
+        resolve_goal(options, state=tmp_path / "state")
+
+    assert said in refused.value.message
+
+
+def test_broken_limit_in_the_environment_is_refused(
+    make_repo: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCH_HOST_AWAY", "soon")
+    options = GoalOptions(goal="mend", repo=make_repo(tmp_path / "p"), verify=("true",), agent=("cmd:true",))
+
+    with pytest.raises(RefusedError, match="ORCH_HOST_AWAY"):
+        resolve_goal(options, state=tmp_path / "state")
