@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ..workflows.errors import RefusedError
 
@@ -23,6 +25,9 @@ STEP_PROCESSES = 1024
 FILE_BYTES = 8 << 30
 MEMORY_SHARE = 0.75
 """The part of the machine's memory that a step may have."""
+
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container's own limit stands, with control groups of version 2 and 1."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
@@ -63,7 +68,15 @@ def _limits(processes: str, memory: str, file: str) -> StepLimits:
 
 
 def _machine_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """The memory of the machine, or of the container that is all there is."""
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *map(_number, CONTAINER))
+
+
+def _number(path: str) -> int:
+    try:
+        return int(Path(path).read_text(encoding="ascii"))
+    except (OSError, ValueError):  # another kind of control groups, or `max`
+        return sys.maxsize
 
 
 def _count(name: str, text: str) -> int:

@@ -46,6 +46,12 @@ _OPTIONS = (
         "--carry", multiple=True, metavar="GLOB", help="Ignored paths every workspace gets, e.g. .venv. Repeatable."
     ),
     click.option(
+        "--secret",
+        multiple=True,
+        metavar="NAME=REF",
+        help="A variable for agents, by reference: NAME=env:VARIABLE or NAME='cmd:SHELL LINE'. Repeatable.",
+    ),
+    click.option(
         "--sandbox/--no-sandbox", default=None, help="Require the sandbox, or do without [default: where it works]."
     ),
     click.option("--sign-off", default="", metavar="AGENT", help="A reviewer agent that may veto the result."),

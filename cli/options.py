@@ -15,7 +15,7 @@ class GoalOptions(Value):
         goal_file: a text file that holds the goal instead.
         repo: a folder of the user's working tree.
         verify: shell lines, each a rung.
-        contract: a YAML contract file, instead of `verify`, `protect`, `setup`, `carry` and `rung_timeout`.
+        contract: a YAML contract file, instead of `verify`, `protect`, `setup`, `carry`, `secret` and `rung_timeout`.
         candidates: competing attempts per iteration.
         best_of: another spelling of `candidates`.
         agent: agent specs, repeated over the candidates in turn.
@@ -28,6 +28,7 @@ class GoalOptions(Value):
         protect: globs that no candidate may change.
         setup: a shell line run once per workspace.
         carry: globs of ignored paths that every workspace gets.
+        secret: references to secrets for agents, `NAME=env:VARIABLE` or `NAME=cmd:SHELL LINE`.
         sandbox: True: required; False: off; None: on where a probe proves it.
         sign_off: the reviewer agent's spec.
         seal: whether to wait for approval of the contract.
@@ -57,6 +58,7 @@ class GoalOptions(Value):
     protect: tuple[str, ...] = ()
     setup: str = ""
     carry: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
     sandbox: bool | None = None
     sign_off: str = ""
     seal: bool | None = None

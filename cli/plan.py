@@ -96,7 +96,12 @@ def _compile(options: GoalOptions, goal: str) -> Contract:
     try:
         rungs = tuple(_rung(line, index, timeout) for index, line in enumerate(options.verify, 1))
         return Contract(
-            goal=goal, rungs=rungs, protected=options.protect, setup=options.setup.strip(), carry=options.carry
+            goal=goal,
+            rungs=rungs,
+            protected=options.protect,
+            setup=options.setup.strip(),
+            carry=options.carry,
+            secrets=preflight.secrets(options.secret),
         )
     except ValidationError as error:
         raise preflight.invalid(error) from None

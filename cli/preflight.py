@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ..activities.limits import FLOOR_BYTES
 from ..workflows.errors import RefusedError
 from ..workflows.model.budget import MAX_CANDIDATES, Caps
-from ..workflows.model.contract import MAX_GOAL_CHARS, SecretUse
+from ..workflows.model.contract import MAX_GOAL_CHARS, Secret, SecretUse
 from ..workflows.model.goal import MAX_TEMPLATE, GoalRequest, SandboxMode
 from ..workflows.model.outcome import SessionMode
 from ..workflows.model.promotion import PromoteMode, PromoteTarget
@@ -35,6 +35,7 @@ _RIVALS = (
     ("protect", "contract", "write `protected:` in the contract file"),
     ("setup", "contract", "write `setup:` in the contract file"),
     ("carry", "contract", "write `carry:` in the contract file"),
+    ("secret", "contract", "write `secrets:` in the contract file"),
     ("rung_timeout", "contract", "write `timeout:` at each rung of the contract file"),
     ("best_of", "candidates", "they are two spellings of one option: give one"),
     ("goal_file", "goal", "give the goal as TEXT or as a file"),
@@ -102,6 +103,22 @@ def caps(given: dict[str, Any]) -> Caps:
         return Caps.model_validate(given)
     except ValidationError as error:
         raise invalid(error) from None
+
+
+def secrets(given: tuple[str, ...]) -> tuple[Secret, ...]:
+    """References to secrets for agents; what is none is refused by its name alone: it may be a value."""
+    return tuple(map(_secret, given))
+
+
+def _secret(text: str) -> Secret:
+    name, _, source = text.partition("=")
+    try:
+        return Secret(name=name, source=source)
+    except ValidationError:
+        raise RefusedError(
+            f"--secret {name[:40] if source else '…'}: that is no reference, or no variable that is free",
+            hint="give NAME=env:VARIABLE or NAME='cmd:SHELL LINE'; a value itself is never given",
+        ) from None
 
 
 _OPTIONS = {

@@ -148,7 +148,7 @@ class Watch:
             return f"{processes:,} processes"
         if threads > THREADS * processes:
             return self._threads()
-        self._memory = self._together(members)
+        self._memory = self._together(members) + (procfs.scratch_bytes(members[-1].pid) if members else 0)
         self._look = now + min(LOOK_S, SHARE * (time.thread_time() - begun))
         return f"{size(memory)} of memory" if self._memory > memory else ""
 

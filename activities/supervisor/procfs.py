@@ -1,6 +1,6 @@
 """What /proc tells of other processes."""
 
-# ruff: noqa: PTH208
+# ruff: noqa: PTH116, PTH208
 from __future__ import annotations
 
 import os
@@ -62,6 +62,18 @@ def pids() -> list[int]:
 def private_bytes(pid: int) -> int | None:
     """A process's memory with what it shares divided among those who share it; None where it cannot be told."""
     return _line(f"/proc/{pid}/smaps_rollup", b"Pss:", 1024)
+
+
+def scratch_bytes(pid: int) -> int:
+    """What lies in the /dev of a process that has one of its own, in memory: a sandbox's; 0 where it is everybody's."""
+    try:
+        theirs = f"/proc/{pid}/root/dev"
+        if os.stat(theirs).st_dev == os.stat("/dev").st_dev:
+            return 0
+        disk = os.statvfs(theirs)
+    except OSError:
+        return 0
+    return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
 
 
 def written_bytes(pid: int) -> int:

@@ -86,6 +86,13 @@ async def test_memory_is_counted_over_all_processes_together(run: Run) -> None:
     assert str((await run("sh", "-c", script, limits=limits)).exit) == "reached a limit (240 MiB of memory)"
 
 
+async def test_files_in_the_sandboxs_memory_count_as_memory(run: Run) -> None:
+    script = "dd if=/dev/zero of=/dev/shm/a bs=1M count=200 2>/dev/null; sleep 10"
+    result = await run("sh", "-c", script, limits=replace(SMALL, memory=120 << 20), sandbox=True)
+
+    assert str(result.exit) == "reached a limit (120 MiB of memory)"
+
+
 async def test_memory_that_is_shared_counts_once(run: Run) -> None:
     script = "import os, time\nx = b'x' * (100 << 20)\n[os.fork() for _ in range(3)]\ntime.sleep(1)"
 

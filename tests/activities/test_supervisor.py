@@ -116,6 +116,13 @@ def test_nothing_survives_a_killed_supervisor_or_keeper_however_it_hides(
         time.sleep(0.01)
 
 
+def test_nothing_survives_the_end_of_a_step_however_it_hides(tmp_path: Path, start: Start) -> None:
+    process = start(HIDDEN.replace("& sleep 30", "& while ! test -e begun; do sleep 0.01; done"))
+    assert process.wait(10) == 0
+    assert results(tmp_path) == [{"kind": "ok"}]
+    assert supervisor.start_ticks(int((tmp_path / "begun").read_text())) is None
+
+
 def test_job_whose_keeper_was_killed_is_a_lost_one(tmp_path: Path, start: Start) -> None:
     process = start("touch begun; sleep 30")
     wait_for(tmp_path / "begun")

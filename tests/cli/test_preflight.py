@@ -135,6 +135,34 @@ def test_agent_whose_key_the_contract_refers_to_is_taken(
     assert "secrets: OPENAI_API_KEY from cmd:pass show it, to agent" in plan.facts
 
 
+def test_secrets_of_the_command_line_are_references_for_agents(make_repo: Callable[..., Path], tmp_path: Path) -> None:
+    given = ("A=env:B", "C=cmd:pass show a=b")
+    options = GoalOptions(
+        goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("cmd:true",), secret=given
+    )
+
+    found = resolve_goal(options, state=tmp_path / "state").request.contract.secrets
+
+    assert [(s.name, s.source, s.to) for s in found] == [
+        ("A", "env:B", ("agent",)),
+        ("C", "cmd:pass show a=b", ("agent",)),
+    ]
+
+
+@pytest.mark.parametrize("given", ["TOKEN=sk-given-itself", "sk-given-itself", "PATH=env:A", "=env:A"])
+def test_secret_that_is_no_reference_is_refused_and_no_value_is_shown(
+    given: str, make_repo: Callable[..., Path], tmp_path: Path
+) -> None:
+    options = GoalOptions(
+        goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("cmd:true",), secret=(given,)
+    )
+
+    with pytest.raises(RefusedError, match="that is no reference") as refused:
+        resolve_goal(options, state=tmp_path / "state")
+
+    assert "sk-given-itself" not in refused.value.message
+
+
 def test_agent_with_a_key_is_taken(
     tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
