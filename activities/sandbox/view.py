@@ -63,8 +63,8 @@ def box(needs: Needs, *, network: bool) -> Box:
         places = [tree, *(m.path for m in stand_ins if m.access is Access.WRITE)]
         rules += [*stand_ins, *(Mount.of(_real(path), Access.LINK, tree) for path in needs.also if path.is_dir())]
         rules += [Mount.of(place / name, Access.READ, tree / name) for place in places for name in needs.protected]
-    rules += [Mount.of(_real(path), Access.WRITE) for path in (*needs.writable, needs.tmp)]
     rules += [Mount.of(_real(path), Access.READ) for path in needs.readable]
+    rules += [Mount.of(_real(path), Access.WRITE) for path in (*needs.writable, needs.tmp)]  # the last word at a path
     return Box(_with_tmp(_effective(rules), _real(needs.tmp)), network)
 
 

@@ -87,6 +87,11 @@ def test_a_command_gets_its_working_copy_private_folders_and_what_it_is_granted(
     assert mounted("--bind-try") == {"tree", "home", "tmp", "progress/0"}
     assert mounted("--ro-bind-try") == {"git", "prompt.md"}
 
+    words = place.fenced(("true",), AGENT, Grants(writable=(place.folder / "git",)), sandbox=True)
+
+    assert mounted("--bind-try") == {"tree", "home", "tmp", "git"}
+    assert mounted("--ro-bind-try") == set()
+
 
 @pytest.mark.parametrize(
     ("profile", "network", "closed"),
