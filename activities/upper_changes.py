@@ -14,7 +14,7 @@ from .changes import NOTHING, Change, display, joined
 from .recording import below, open_nested, record_tree
 from .store import Store
 from .trees import Entry, Trees
-from .workspaces.overlay import OverlayProvider
+from .workspaces.overlay import OverlayProvider, file_facts, pristine
 from .workspaces.upper import Written, read_upper
 
 _NONE = Entry(NOTHING, "")
@@ -62,6 +62,16 @@ def upper_changes(
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in written.odd]
     kept = [change for change in changes if (change.old_mode, change.old_id) != (change.mode, change.id)]
     return Changed(tree, kept, sorted(before.keys() - written.lent), warnings)
+
+
+def disturbed_upper(store: Store, folder: Path, commit: str) -> tuple[list[bytes], list[bytes]]:
+    """Paths of the commit that an overlay changed since it was opened, and those that are other files than at first."""
+    with Trees(store.git) as trees:
+        found = upper_changes(store, folder, commit, trees)
+    changed = [change.name for change in found.changes if change.old_mode != NOTHING]
+    at_first = pristine(folder)
+    facts = file_facts(OverlayProvider().written(folder), found.known)
+    return changed, [name for name in found.known if name not in facts or facts[name] != at_first.get(name)]
 
 
 def _recorded(

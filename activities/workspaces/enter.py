@@ -13,7 +13,7 @@ MODE is `work`, or `view` for a read-only look that disturbs nobody. One upper i
 has the right to mount; for all others the mounts of all processes are looked through, under a lock.
 """
 
-# ruff: noqa: PTH112, PTH115, PTH118, PTH123, PTH208
+# ruff: noqa: PTH112, PTH115, PTH123, PTH208
 from __future__ import annotations
 
 import ctypes

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ...workflows.errors import HostFaultError, RefusedError
@@ -22,6 +24,9 @@ from .upper import redirected
 
 UPPER, WORK, BASE, BASES = "upper", "work", "base", "bases"
 """The parts of a workspace, as `enter.py` describes them."""
+
+PRISTINE = "pristine"
+"""What `file_facts` says of the files that a measuring copy was made with, beside its upper directory."""
 
 FLATTEN = 'for dir; do cp -a "$dir" "$dir.orch-new" && rm -rf "$dir" && mv "$dir.orch-new" "$dir" || exit; done'
 FLATTEN_S = 600.0
@@ -51,6 +56,9 @@ class OverlayProvider:
         except GitError as error:
             self.close(store, folder)
             raise explain(error, "the commit cannot be checked out", hint="see what git says") from error
+        changed = store.changed(tree_of(store, start), tree_of(store, commit))
+        facts = file_facts(folder / UPPER, changed).items()
+        (folder / PRISTINE).write_bytes(b"".join(f"{fact} ".encode() + name + b"\0" for name, fact in facts))
         return tree
 
     def lay(self, store: Store, folder: Path, layers: list[str], commit: str) -> Path:
@@ -77,7 +85,7 @@ class OverlayProvider:
             folder.unlink()
         for name in (TREE, UPPER, WORK):
             discard(folder / name, folder)
-        for name in (BASES, BASE, RECORD):
+        for name in (BASES, BASE, PRISTINE, RECORD):
             (folder / name).unlink(missing_ok=True)
         sweep(folder)
 
@@ -111,6 +119,29 @@ class OverlayProvider:
             raise RefusedError(
                 f"renamed folders of the workspace cannot be read: {said}", hint="see what is in the way"
             )
+
+
+def file_facts(upper: Path, names: Iterable[bytes]) -> dict[bytes, str]:
+    """What tells each file that lies in an upper directory from any other one put there: times, inode and size."""
+    facts = {}
+    for name in names:
+        with suppress(OSError):
+            found = os.lstat(os.fsencode(upper) + b"/" + name)
+            facts[name] = f"{found.st_ctime_ns}:{found.st_mtime_ns}:{found.st_ino}:{found.st_size}"
+    return facts
+
+
+def pristine(folder: Path) -> dict[bytes, str]:
+    """What `file_facts` said when the copy in this folder was made."""
+    kept = folder / PRISTINE
+    records = kept.read_bytes().split(b"\0")[:-1] if kept.exists() else []
+    return {name: fact.decode() for fact, _, name in (record.partition(b" ") for record in records)}
+
+
+def not_entered(stderr: str) -> str:
+    """Why a command never ran, when nothing but the complaint of `enter.py` was printed; else empty."""
+    line, newline, rest = stderr.partition("\n")
+    return line.removeprefix(enter.COMPLAINT) if newline and not rest and line.startswith(enter.COMPLAINT) else ""
 
 
 def is_overlay(folder: Path) -> bool:

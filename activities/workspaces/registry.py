@@ -37,7 +37,7 @@ def choose(home: Home) -> Provider:
     return next(
         provider
         for provider in PROVIDERS.values()
-        if name == provider.name or name == "auto" and provider.name not in why_not
+        if name == provider.name or (name == "auto" and provider.name not in why_not)
     )
 
 
