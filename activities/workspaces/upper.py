@@ -67,10 +67,10 @@ class _Walk:
     trees: Trees
     written: Written
 
-    def folder(self, path: bytes, tree: Entry | None) -> None:
-        """Look at a folder of the upper directory and what the commit has there."""
+    def folder(self, path: bytes, tree: Entry | None, *, hidden: bool = False) -> None:
+        """Look at a folder of the upper directory and what the commit has there, `hidden` by a folder made anew."""
         here = self.upper / os.fsdecode(path)
-        entries, opaque = self.trees.read(tree.id) if tree else {}, bool(path) and _marked(here, OPAQUE)
+        entries, opaque = self.trees.read(tree.id) if tree else {}, hidden or (bool(path) and _marked(here, OPAQUE))
         with os.scandir(os.fsencode(here)) as scanned:
             found = {
                 entry.name: entry.stat(follow_symlinks=False).st_mode
@@ -81,21 +81,21 @@ class _Walk:
         self.written.nested |= nested
         self.written.empty &= not found
         for name, mode in sorted(found.items()):
-            self._entry(_join(path, name), entries.get(name), mode)
+            self._entry(_join(path, name), entries.get(name), mode, hidden=opaque)
         if opaque:
             for name in entries.keys() - found.keys():
                 self._drop(_join(path, name), entries[name])
         elif found:
             self._bring_rules(path, found, entries)
-            if nested and (tracked := self._first_file(path, tree)):
-                self._bring(*tracked)
+            if nested and tree:
+                self._anchor(path, tree)
 
-    def _entry(self, path: bytes, entry: Entry | None, mode: int) -> None:
+    def _entry(self, path: bytes, entry: Entry | None, mode: int, *, hidden: bool) -> None:
         written, is_tree = self.written, entry is not None and entry.is_tree
         if stat.S_ISDIR(mode) and not (entry and entry.mode == GITLINK):
             if entry and not is_tree:
                 written.gone[path] = entry
-            self.folder(path, entry if is_tree else None)
+            self.folder(path, entry if is_tree else None, hidden=hidden)
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode):
             if entry and is_tree:
                 self._drop(path, entry)
@@ -114,10 +114,12 @@ class _Walk:
             if name not in found and (name in entries or len(self.lower) > 1):
                 self._bring(_join(path, name), entries.get(name))
 
-    def _first_file(self, path: bytes, tree: Entry | None) -> tuple[bytes, Entry] | None:
-        """A file of the commit, if any: without one, git would take a folder with a `.git` for another repository."""
-        files = self.trees.files(path, tree) if tree else iter(())
-        return next((item for item in files if item[0] not in self.written.gone), None)
+    def _anchor(self, path: bytes, tree: Entry) -> None:
+        """Let git know a file of the commit: without one it takes a folder with a `.git` for another repository."""
+        there = ((name, entry) for name, entry in self.trees.files(path, tree) if name not in self.written.gone)
+        if anchor := next(there, None):
+            self.written.known[anchor[0]] = anchor[1]
+            self._bring(*anchor)
 
     def _bring(self, path: bytes, entry: Entry | None) -> None:
         name = os.fsdecode(path)
