@@ -3,10 +3,11 @@
 A program of the standard library alone (`python -I -S enter.py FOLDER MODE ARGV…`). FOLDER is a workspace:
 
     base     the names of its layers, one a line, the topmost first
-    bases    a link to the folder of the layers; each has a folder `tree`, and perhaps a mount point `at`
+    bases    a link to the folder of the layers: folders with a `tree`, or workspaces whose `upper` is the layer
     upper    what was written in the workspace
     work     overlayfs's own
-    tree     where the workspace is mounted; also at each `at`, the path that set-up knew the tree by
+    tree     where the workspace is mounted; also at the `tree` of a layer that is a workspace: programs that were
+             installed there know that path
 
 MODE is `work`, or `view` for a read-only look that disturbs nobody. One upper is mounted for work by one at a time: with
 `index=on` the kernel itself refuses a second mount, as long as any process is left in the first one. It does so for who
@@ -45,16 +46,22 @@ def enter(folder: str, *, view: bool) -> None:
     """Mount the workspace in namespaces of this process's own, and stand in the folder it stood in. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"{folder}/base", encoding="utf-8") as file:
-        layers = [f"{folder}/bases/{name}" for name in file.read().split()]
+        layers = [os.path.realpath(f"{folder}/bases/{name}") for name in file.read().split()]
         fcntl.flock(file, fcntl.LOCK_EX)
         privileged = _isolate(libc)
-        options = _options(folder, [f"{layer}/tree" for layer in layers], view=view, privileged=privileged)
+        options = _options(folder, list(map(files_of, layers)), view=view, privileged=privileged)
         target = os.path.realpath(f"{folder}/tree")
         _mount_when_free(libc, target, options, alone=view or privileged)
     for layer in layers:
-        if os.path.isdir(f"{layer}/at"):
-            _call(libc.mount, os.fsencode(target), os.fsencode(f"{layer}/at"), None, MS_BIND, None)
+        if files_of(layer) != f"{layer}/tree":
+            _call(libc.mount, os.fsencode(target), os.fsencode(f"{layer}/tree"), None, MS_BIND, None)
     os.chdir(os.getcwd())  # the same name, now that of the mount
+
+
+def files_of(layer: str) -> str:
+    """Where the files of a layer lie."""
+    upper = f"{layer}/upper"
+    return upper if os.path.isdir(upper) else f"{layer}/tree"
 
 
 def _isolate(libc: ctypes.CDLL) -> bool:
