@@ -1,7 +1,7 @@
 """Set-up of attempts' workspaces, once for all that have the same base: what it made becomes a layer below them.
 
-The layer is an overlay workspace of its own in the folder of the layers; its `upper` is the layer. Programs know the path
-that they were installed at, so every workspace above it shows its tree at that path, too (see `workspaces/enter.py`).
+The layer is an overlay workspace of its own in the folder of the layers; its `upper` is the layer. Programs know the
+path that they were installed at, so every workspace above it shows its tree at that path, too (`workspaces/enter.py`).
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class Provider(Protocol):
     def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """Make a working copy of `commit` for an agent at `folder`/tree and return that path.
 
-        What an interrupted call left is replaced. Only overlays have layers. Raises RefusedError when the commit cannot be checked out,
-        HostFaultError when the host stands in the way, UnfitError when another provider must do it.
+        What an interrupted call left is replaced. Only overlays have layers. Raises RefusedError when the commit cannot
+        be checked out, HostFaultError when the host stands in the way, UnfitError when another provider must do it.
         """
         ...
 
