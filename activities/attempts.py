@@ -21,6 +21,7 @@ from . import clock, slots
 from .agents import secrets
 from .agents.preparing import AGENT, AgentRun, log_out
 from .agents.running import run_supervised
+from .carried_layer import carried_layer
 from .changes import read_changes, write_changes
 from .effect import effect, ended_if_cancelled, in_thread
 from .exchange.arriving import arrive
@@ -33,11 +34,11 @@ from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
 from .places import Place
 from .prompts import agent_prompt
+from .shared_setup import MADE_BY_SETUP, SharedSetups
 from .snapshots import made_by_setup, take_candidate
 from .store import Store
-from .workspaces.registry import workspaces
-
-MADE_BY_SETUP = "made-by-setup"
+from .workspaces import TREE, Layers
+from .workspaces.registry import close_workspace, open_workspace, provider_of
 
 CLOSED = "closed"
 """In the folder of an attempt that holds nothing any more."""
@@ -53,6 +54,7 @@ class Attempts:
         self._home = home
         self._slots = slot_count
         self._freed = asyncio.Condition()
+        self._setups = SharedSetups()
 
     @effect
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
@@ -62,18 +64,7 @@ class Attempts:
             return Workspace(path=None)
         if request.exchange is not None:
             await in_thread(arrive, self._home, request, request.exchange)
-        opened = place.folder / "opened"
-        if not opened.exists():
-            await in_thread(workspaces().open, store, place.folder, request.commit)
-            opened.touch()
-        writable = workspaces().writable(store, place.folder)
-        async with ended_if_cancelled(place.folder / SETUP):
-            setup, output = await set_up(
-                place, place.folder / "tree", request.contract, writable, sandbox=request.sandbox
-            )
-        if setup is not None and setup.ok:
-            await in_thread(self._note_setup, request)
-        return Workspace(path=str(place.folder / "tree"), setup=setup, setup_output=output)
+        return await self._opened(store, place, request)
 
     @effect
     async def run_agent(self, request: RunAgent) -> AgentReport:
@@ -83,7 +74,7 @@ class Attempts:
             place,
             request.agent,
             agent_prompt(request),
-            workspaces().writable(Store(self._home, request.store), place.folder),
+            provider_of(place.folder).writable(Store(self._home, request.store), place.folder),
             await in_thread(secrets.given, self._home, request.attempt.run, SecretUse.AGENT),
             deadline=request.deadline + ahead,
             sandbox=request.sandbox,
@@ -119,6 +110,28 @@ class Attempts:
             self._freed.notify_all()
         if request.exchange is not None:
             await in_thread(publish_outputs, self._home, request.exchange, request.attempt)
+
+    async def _opened(self, store: Store, place: Place, request: OpenWorkspace) -> Workspace:
+        """Open the workspace over what others have set up already, or set it up by itself; each step is done once."""
+        tree, opened = str(place.folder / TREE), place.folder / "opened"
+        carried = await in_thread(carried_layer, store, request.attempt.run, request.contract.carry)
+        shared = await self._setups.get(store, place, request, carried) if request.contract.setup else None
+        if shared and shared.layers is None:
+            return Workspace(path=tree, setup=shared.exit, setup_output=shared.output)
+        if not opened.exists():
+            layers = shared.layers if shared and shared.layers else Layers(below=carried)
+            await in_thread(open_workspace, store, place.folder, request.commit, layers)
+            opened.touch()
+        if shared:
+            return Workspace(path=tree, setup=shared.exit)
+        writable = provider_of(place.folder).writable(store, place.folder)
+        async with ended_if_cancelled(place.folder / SETUP):
+            setup, output = await set_up(
+                place, place.folder / TREE, request.contract, writable, sandbox=request.sandbox
+            )
+        if setup is not None and setup.ok:
+            await in_thread(self._note_setup, request)
+        return Workspace(path=tree, setup=setup, setup_output=output)
 
     async def _slot(self, owner: str, deadline: float | None, ahead: float) -> bool:
         """Hold a slot, or the one it has; False when the deadline passed before there was one."""
@@ -173,7 +186,7 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     for measuring in ("measure", "gate", "review"):
         if (place.folder / measuring).exists():
             drop_measuring(store, place.folder / measuring)
-    workspaces().close(store, place.folder)
+    close_workspace(store, place.folder)
     for folder in (place.folder, place.folder / "review"):
         log_out(folder)
     place.release_ports()

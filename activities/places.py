@@ -19,6 +19,7 @@ from .sandbox import Profile
 from .sandbox.registry import wrap
 from .sandbox.view import Needs, box
 from .store import Store
+from .workspaces.registry import provider_of
 
 PORT_BLOCKS = 200
 PORTS_PER_BLOCK = 50
@@ -94,12 +95,12 @@ class Place:
     def fenced(self, argv: tuple[str, ...], profile: Profile, grants: Grants, *, sandbox: bool) -> tuple[str, ...]:
         """The command as its profile allows it, with the working copy, the private folders and what is granted besides.
 
-        Without a sandbox it is the command itself. This is the one way for a command into a workspace.
+        This is the one way for a command into a workspace.
         """
         if sandbox:
             network = profile.network if grants.network is None else grants.network
             argv = wrap(argv, box(self._needs(argv, grants), network=network))
-        return argv  # the provider's own way in goes round it here
+        return provider_of(self.folder).entering(self.folder, argv)
 
     def _needs(self, argv: tuple[str, ...], grants: Grants) -> Needs:
         private = (self.folder / "home", self.folder / "tmp")

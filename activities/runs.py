@@ -26,6 +26,7 @@ from .repository import Repository, inspect
 from .sandbox.registry import probe
 from .snapshots import take_baseline
 from .store import Store
+from .workspaces.registry import choose
 
 
 class Runs:
@@ -68,6 +69,7 @@ class Runs:
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
         load_prices(self._home.root)
         secrets.given(self._home, request.run, SecretUse.AGENT)  # where nobody looked them up, a refusal comes now
+        choose(self._home)
         for spec in request.agents:
             agent = resolve(spec)
             if missing := agent.adapter.missing(agent.spec, request.path or None):

@@ -110,13 +110,15 @@ def _denials(launcher: Launcher) -> Iterator[Finding]:
 
 def _workspaces(settings: Settings) -> Iterator[Finding]:
     """Which provider makes workspaces here, and why none of the better ones does."""
-    from ..activities.workspaces import registry
+    from ..activities.workspaces.registry import choose, flaws
+    from ..workflows.errors import RefusedError
 
-    yield Finding("workspaces", "ok", registry.workspaces().name)
-    flaws = getattr(registry, "flaws", None)
-    for name, why in (flaws(settings.home) if flaws else {}).items():
-        if why:
-            yield Finding("workspaces", "ok", f"{name} does not work here: {why}")
+    try:
+        yield Finding("workspaces", "ok", choose(settings.home).name)
+    except RefusedError as error:
+        yield Finding("workspaces", "bad", error.message, error.hint)
+    for name, why in flaws(settings.home).items():
+        yield Finding("workspaces", "ok", f"{name} does not work here: {why}")
 
 
 def _disk(settings: Settings) -> Finding:

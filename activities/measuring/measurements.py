@@ -11,13 +11,15 @@ from ...workflows.model.attempt import Measure
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import RungResult, Verdict
 from ..artifacts import write_whole
+from ..carried_layer import carried_layer
 from ..effect import effect, in_thread, kill_requested
 from ..exchange.arriving import arrive
 from ..home import Home
 from ..jobs import end_job, run_job
 from ..places import Place
 from ..store import Store
-from ..workspaces.registry import workspaces
+from ..workspaces import Layers
+from ..workspaces.registry import close_workspace, open_workspace
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
 from .tampering import tampered
@@ -64,7 +66,7 @@ class Measurements:
     async def _fresh(self, request: Measure, place: Place) -> Verdict:
         try:
             store = Store(self._home, request.store)
-            tree = await in_thread(_open_once, store, place.folder, request.commit)
+            tree = await in_thread(_open_once, store, place.folder, request)
             setup, _ = await set_up(place, tree, request.contract, (), sandbox=request.sandbox)
             if setup is not None and not setup.ok:
                 return _verdict(request, setup, (), ())
@@ -92,13 +94,14 @@ def drop_measuring(store: Store, folder: Path) -> None:
     """End what still runs of a measurement and remove its copy; its verdict and logs stay. Idempotent."""
     for job in ("setup", JOB):
         end_job(folder / job)
-    workspaces().close(store, folder)
+    close_workspace(store, folder)
 
 
-def _open_once(store: Store, folder: Path, commit: str) -> Path:
+def _open_once(store: Store, folder: Path, request: Measure) -> Path:
     opened = folder / "opened"
     if not opened.exists():
-        workspaces().open(store, folder, commit)
+        carried = carried_layer(store, request.attempt.run, request.contract.carry)
+        open_workspace(store, folder, request.commit, Layers(below=carried), measuring=True)
         opened.touch()
     return folder / "tree"
 

@@ -11,7 +11,7 @@ Run as a program with FOLDER and LOCK_FD. FOLDER holds one job:
     exit.json           written last: the results are final
 """
 
-# ruff: noqa: PTH119, PTH123
+# ruff: noqa: PTH123
 from __future__ import annotations
 
 import json
@@ -38,6 +38,9 @@ STOPS: dict[int, int] = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SI
 
 GUARD = "bwrap"
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
+
+GUARDED = 7
+"""How many words of a command may come before the program that it becomes, this one's name included."""
 
 
 class Supervisor:
@@ -146,7 +149,7 @@ class Supervisor:
         with open(reader, "rb") as report:
             problem = report.read().decode("utf-8", "replace")
         self.alone = False
-        self.spared = self.head if os.path.basename(step["argv"][0]) == GUARD else 0
+        self.spared = self.head if GUARD in map(os.path.basename, step["argv"][:GUARDED]) else 0
         self.pumps = {pump.source: pump for pump in streams}
         for descriptor in self.pumps:
             self.poll.register(descriptor, select.POLLIN)
