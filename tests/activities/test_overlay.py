@@ -18,6 +18,8 @@ import pytest
 from orch.activities.places import Grants, Place
 from orch.activities.protection import disturbed
 from orch.activities.sandbox import AGENT
+from orch.activities.sandbox.registry import wrap
+from orch.activities.sandbox.view import Needs, box
 from orch.activities.workspaces import Layers, bases, enter
 from orch.activities.workspaces.bases import bases_of, make_layer, plain_base
 from orch.activities.workspaces.overlay import OverlayProvider, not_entered
@@ -128,8 +130,9 @@ def test_a_program_that_is_not_there_is_told(here: Any) -> None:
 def test_the_sandbox_stands_in_the_workspace(here: Any, tmp_path: Path) -> None:
     tree = here.open()
     script = "echo in > new; cat a.txt; touch ../upper/x 2>/dev/null || echo denied; git status --porcelain"
-    place = Place(here.home, here.key(), here.folder())
-    argv = place.fenced(("sh", "-c", script), AGENT, Grants(network=False), sandbox=True)
+    borrowed = (here.store.git_dir / "objects", here.store.path / "linked")
+    needs = Needs((), os.defpath, here.home.root, tmp=tmp_path / "tmp", tree=tree, readable=borrowed)
+    argv = OVERLAY.entering(here.folder(), wrap(("sh", "-c", script), box(needs, network=False)))
     done = subprocess.run(argv, cwd=tree, capture_output=True, check=False, text=True)
     assert done.stdout.split("\n")[:3] == ["a", "denied", "?? new"], done.stderr
     assert (here.folder() / "upper/new").read_text() == "in\n"
