@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from ..workflows.model.attempt import AttemptKey, Snapshot
 from ..workflows.model.contract import Contract
 from ..workflows.model.goal import Baseline
 from .candidates import candidate_tree, setup_changes, upper_candidate
+from .carry import carried_paths
 from .changes import Change, display
 from .faults import explain
 from .git import Git, GitError
@@ -82,6 +84,19 @@ def take_candidate(  # noqa: PLR0913 - one fact each
     if _pin_new(store, {ref: record}):
         return found.model_copy(update={"commit": record if found.changed else commit})
     return _recall(store, store.git.text("rev-parse", ref), base=commit)
+
+
+def take_view(store: Store, workspace: Path, *, commit: str, index: Path, carried: Sequence[str]) -> str:
+    """Record what lies in a workspace at this moment, as a commit that nothing pins; whoever works there goes on.
+
+    Repositories inside are left out: only at the end may they be taken apart.
+    """
+    with _private(store, index) as private, _explained("the workspace cannot be recorded"):
+        git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+        left_out = [os.fsencode(path) for path in carried_paths(workspace, carried)]
+        record_tree(git, without=[*left_out, *nested_repositories(git)])
+        tree = git.text("write-tree")
+    return _commit(store.git, tree, [commit], "orch: a look at a workspace\n")
 
 
 def made_by_setup(

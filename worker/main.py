@@ -18,7 +18,7 @@ from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, search_attributes
 from .assembly import make_workers
 from .connection import connect, is_local
-from .reaping import reap
+from .reaping import keep_tidy, reap
 from .records import read_worker, record_this_worker, version
 from .settings import Settings, load_settings
 from .state import host_id, open_state
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 LOCK_S = 1.0
 """A worker that just ended may hold its lock a moment longer."""
 
-ROTATE_S = 60.0
+TIDY_S = 60.0
 
 
 def main(home: Home | None = None) -> NoReturn:
@@ -82,7 +82,7 @@ async def serve(settings: Settings) -> None:
     if not is_local(home):
         await search_attributes.register(client)
     for item in await reap(client, home):
-        log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes)
+        log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes, flaw=item.flaw)
     workers = make_workers(client, settings)
     log.info("worker_started", identity=identity, version=version(), slots=settings.slots)
     await _serve_until(stop, workers, home)
@@ -105,21 +105,26 @@ def _stop_signal() -> asyncio.Event:
 async def _serve_until(stop: asyncio.Event, workers: list[Worker], home: Home) -> None:
     """Run the workers side by side; one that fails ends all."""
     async with asyncio.TaskGroup() as group:
-        rotating = group.create_task(_keep_logs_small(home))
+        tidying = group.create_task(_keep_house(home))
         serving = [group.create_task(worker.run()) for worker in workers]
         stopping = group.create_task(stop.wait())
         await asyncio.wait([stopping, *serving], return_when=asyncio.FIRST_COMPLETED)
         log.info("worker_stopping")
         await asyncio.gather(*(worker.shutdown() for worker in workers))
-        rotating.cancel()
+        tidying.cancel()
         stopping.cancel()
 
 
-async def _keep_logs_small(home: Home) -> None:
+async def _keep_house(home: Home) -> None:
+    """Keep logs small and the trash empty; what the disk refuses is logged, and tried again."""
     while True:
-        await asyncio.sleep(ROTATE_S)
-        for name in ("server.log", "worker.log"):
-            background.rotate(home.engine / name)
+        try:
+            await keep_tidy(home)
+            for name in ("server.log", "worker.log"):
+                background.rotate(home.engine / name)
+        except OSError as error:
+            log.warning("house_not_kept", error=str(error))
+        await asyncio.sleep(TIDY_S)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from orch import Client
-from orch.activities import reaper
+from orch.activities.collecting.plan import Policy, collect, survey
 from orch.worker.connection import connect
 from orch.worker.reaping import dead_runs, reap
 from orch.workflows.model.view import RunStatus
@@ -24,7 +24,7 @@ async def test_everything_of_a_terminated_run_is_collected(client: Client, proje
     await temporal.get_workflow_handle(f"{run}/i1-c1-b1").terminate()
     await temporal.get_workflow_handle(run).terminate()
 
-    dry = reaper.collect(client.home, await dead_runs(temporal, client.home), dry_run=True)
+    dry = survey(client.home, await dead_runs(temporal, client.home), Policy()).foreseen()
     assert _processes(run)
     collected = await reap(temporal, client.home)
 
@@ -57,8 +57,8 @@ async def test_old_results_go_with_their_refs_and_young_ones_stay(client: Client
         while not (client.home.run(run) / "closed").exists():
             await asyncio.sleep(0.05)
 
-    kept = reaper.collect(client.home, frozenset(), keep_s=3600)
-    gone = reaper.collect(client.home, frozenset(), keep_s=0)
+    kept = collect(client.home, frozenset(), Policy(older_s=3600))
+    gone = collect(client.home, frozenset(), Policy(older_s=0))
 
     assert kept == []
     assert run in {item.path.name for item in gone}
