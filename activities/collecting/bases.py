@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ..store import USED, Store
+from ..store import USED
 from . import trash
 from .disk import freed_by
 from .found import Found, KeptError
 from .scene import GRACE_S, Scene, workspaces_of
 
 BASES = "bases"
-"""The folder of a store's layers, one folder each."""
+"""The folder of a store's layers, one folder each, and beside it its lock; names have a dash."""
 
 BASE = "base"
 """The file of a workspace's folder that names its layers, one name a line."""
@@ -26,13 +27,13 @@ def unused(scene: Scene) -> Iterator[Found]:
     """Layers that nobody needs; those that were used last in their store are spare, for the next run may use them."""
     named = layers_named(scene)
     for store in scene.stores():
-        layers = [path for path in (store.path / BASES).glob("*") if path.is_dir() and not path.is_symlink()]
-        newest = max((_used(layer) for layer in layers), default=0.0)
+        layers = [path for path in (store.path / BASES).glob("*-*") if path.is_dir() and not path.is_symlink()]
+        newest = max((_used(layer) for layer in layers if (layer / USED).exists()), default=0.0)
         for layer in sorted(layers):
-            used, unfinished = _used(layer), not (layer / USED).exists()
-            if layer.name in named or (unfinished and used > scene.now - GRACE_S):
+            used, whole = _used(layer), (layer / USED).exists()
+            if layer.name in named or not (whole or used < scene.now - GRACE_S):
                 continue
-            spare, step = not unfinished and used >= newest - TOGETHER_S, partial(_remove, scene, store, layer)
+            spare, step = whole and used >= newest - TOGETHER_S, partial(_remove, scene, layer)
             yield Found("base", layer, freed_by([layer]), used, step, store=store.key, spare=spare)
 
 
@@ -53,13 +54,14 @@ def _used(layer: Path) -> float:
     return (used if used.exists() else layer).stat().st_mtime
 
 
-def _remove(scene: Scene, store: Store, layer: Path) -> Iterable[Path]:
-    """Ask again under the lock under which a workspace names its layers."""
+def _remove(scene: Scene, layer: Path) -> Iterable[Path]:
+    """Ask again under the lock under which a workspace writes the layer's name down."""
     scene.require_free(layer)
-    try:
-        with store.lock(wait=False):
-            if layer.name in layers_named(scene):
-                raise KeptError("a workspace was opened on it")
-            return (trash.discard(scene.home, layer),)
-    except BlockingIOError:
-        raise KeptError("somebody else holds the store's lock") from None
+    with layer.with_name(f"{layer.name}.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise KeptError("a workspace is being opened on it") from None
+        if layer.name in layers_named(scene):
+            raise KeptError("a workspace was opened on it")
+        return (trash.discard(scene.home, layer),)

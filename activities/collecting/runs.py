@@ -50,8 +50,9 @@ def results(scene: Scene) -> Iterator[Found]:
     for folder in scene.runs():
         if artifacts.is_closed(scene.home, folder.name):
             used = (folder / artifacts.CLOSED).stat().st_mtime
-            step = partial(_forget, scene, folder)
-            yield Found("result", folder, freed_by([folder]), used, step, run=folder.name, spare=True)
+            key, step = store_of(folder), partial(_forget, scene, folder)
+            pins = [scene.home.store(key) / "store.git/refs/orch" / folder.name] if key else []
+            yield Found("result", folder, freed_by([folder, *pins]), used, step, run=folder.name, spare=True)
 
 
 def strays(scene: Scene) -> Iterator[Found]:

@@ -50,7 +50,9 @@ def unpinned(scene: Scene, gone: frozenset[str]) -> Iterator[Found]:
             else:
                 if not files:
                     continue
-            yield Found("object", store.git_dir / "objects", freed_by(files), scene.now, step, store=store.key)
+            yield Found(
+                "object", store.git_dir / "objects", freed_by(_with_folders(files)), scene.now, step, store=store.key
+            )
 
 
 def _remove(scene: Scene, store: Store) -> Iterable[Path]:
@@ -66,8 +68,6 @@ def _prune(scene: Scene, store: Store, gone: frozenset[str]) -> Iterable[Path]:
     with scene.alone(store):
         pinned = pinned_runs(store)
         for path in _unreachable(store, gone - pinned, scene.now - GRACE_S):
-            if path.is_dir():
-                continue
             path.unlink(missing_ok=True)
             if LOOSE.fullmatch(path.parent.name) and not any(path.parent.iterdir()):
                 path.parent.rmdir()
@@ -80,10 +80,7 @@ def _promises(store: Store) -> bool:
 
 
 def _unreachable(store: Store, gone: frozenset[str], before: float) -> list[Path]:
-    """The files, last written `before`, that hold nothing that is needed; an index stands before its pack.
-
-    A folder that would be empty is among them.
-    """
+    """The files, last written `before`, that hold nothing that is needed; an index stands before its pack."""
     objects = store.git_dir / "objects"
     loose = [path for path in objects.glob("??/*") if LOOSE.fullmatch(path.parent.name)]
     packs = [path for path in objects.glob("pack/*.idx") if path.stat().st_size < MAX_INDEX]
@@ -93,8 +90,15 @@ def _unreachable(store: Store, gone: frozenset[str], before: float) -> list[Path
         return []
     needed = _reachable(store, gone)
     spare = {path for path in old if (path.parent.name + path.name).encode() not in needed}
-    emptied = [folder for folder in {path.parent for path in spare} if all(path in spare for path in folder.iterdir())]
-    return [*sorted(spare), *emptied, *(file for idx in packs if not _ids(store, idx) & needed for file in _pack(idx))]
+    return [*sorted(spare), *(file for idx in packs if not _ids(store, idx) & needed for file in _pack(idx))]
+
+
+def _with_folders(files: list[Path]) -> list[Path]:
+    """The files, those that are all that is in their folder of loose objects as that folder: it goes with them."""
+    known = set(files)
+    folders = {path.parent for path in files if LOOSE.fullmatch(path.parent.name)}
+    emptied = {folder for folder in folders if all(path in known for path in folder.iterdir())}
+    return [*emptied, *(path for path in files if path.parent not in emptied)]
 
 
 def _reachable(store: Store, gone: frozenset[str]) -> set[bytes]:

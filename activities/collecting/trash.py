@@ -58,7 +58,15 @@ def erase(path: Path) -> str:
 def lying(home: Home) -> Iterator[Path]:
     """All that was renamed away, by this and by interrupted processes: ours, and that of workspaces and stores."""
     yield from sorted(folder(home).glob("*"))
-    for pattern in ("runs/*/attempts/*/trash-*", "runs/*/attempts/*/*/trash-*", "*/trash-*", "*/*/trash-*"):
+    patterns = (
+        "trash-*",
+        "runs/*/attempts/*/trash-*",
+        "runs/*/attempts/*/*/trash-*",
+        "*/trash-*",
+        "*/*/trash-*",
+        "stores/*/bases/trash-*",
+    )
+    for pattern in patterns:
         yield from sorted(home.root.glob(pattern))
 
 
