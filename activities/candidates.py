@@ -72,6 +72,7 @@ def _snapshot(
         changed=len(changes),
         paths=tuple(display(change.name) for change in changes[:MAX_NAMES]),
         restored=_few([display(change.name) for change in restored]),
+        setup_changed=_few([display(change.name) for change in made if change.old_mode != NOTHING]),
         warnings=_few(warnings),
     )
 

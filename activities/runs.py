@@ -82,7 +82,7 @@ class Runs:
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
         return RunPrepared(
             store=store.key,
-            baseline=take_baseline(store, repository, request.run),
+            baseline=take_baseline(store, repository, request.run, carried=request.contract.carry),
             contract=request.contract,
             sandbox=sandboxed,
             warnings=warnings,

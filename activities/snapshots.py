@@ -28,18 +28,18 @@ from .upper_changes import upper_changes
 from .workspaces.overlay import is_overlay
 
 
-def take_baseline(store: Store, repository: Repository, run: str) -> Baseline:
+def take_baseline(store: Store, repository: Repository, run: str, *, carried: Sequence[str] = ()) -> Baseline:
     """Record the user's tree (staged, dirty and untracked files included) and pin it as `refs/orch/<run>/baseline`.
 
-    Untracked repositories inside are left out. An existing pin is returned unchanged. Raises RefusedError when a file
-    or an object cannot be read or a required filter is missing.
+    Untracked repositories inside, and untracked files at the carried paths or globs, are left out. An existing pin is
+    returned unchanged. Raises RefusedError when a file or an object cannot be read or a required filter is missing.
     """
     ref, parent_ref = f"refs/orch/{run}/baseline", f"refs/orch/{run}/parent"
     if store.resolve(ref) is None:
         with store.lock():
             if repository.head:
                 import_commit(store.git, repository, repository.head)
-        commit = _baseline_commit(store, repository, run)
+        commit = _baseline_commit(store, repository, run, carried)
         _pin_new(store, {ref: commit} | ({parent_ref: repository.head} if repository.head else {}))
     commit, parent = store.git.text("rev-parse", ref), store.resolve(parent_ref)
     return Baseline(commit=commit, tree=store.tree_of(commit), parent=parent, dirty=commit != parent)
@@ -134,7 +134,7 @@ def _full(store: Store, workspace: Path, index: Path) -> Iterator[Git]:
         yield store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
 
 
-def _baseline_commit(store: Store, repository: Repository, run: str) -> str:
+def _baseline_commit(store: Store, repository: Repository, run: str, carried: Sequence[str]) -> str:
     """The user's HEAD when it says it all, else a new commit on top of it."""
     head = repository.head
     with _private(store, repository.git_dir / "index") as private, _explained("the working tree cannot be recorded"):
@@ -145,7 +145,8 @@ def _baseline_commit(store: Store, repository: Repository, run: str) -> str:
             GIT_OBJECT_DIRECTORY=store.git_dir / "objects",
         )
         check_filters(repository, git)
-        record_tree(git, without=nested_repositories(git))
+        left_out = [os.fsencode(path) for path in carried_paths(repository.top, carried)]
+        record_tree(git, without=[*nested_repositories(git), *left_out])
         tree = git.text("write-tree")
         if head and tree == store.tree_of(head):
             return head

@@ -14,7 +14,7 @@ from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract, Rung
 from ..workflows.model.goal import GoalRequest, SandboxMode
 from ..workflows.model.promotion import PromoteTarget
-from . import preflight
+from . import carrying, preflight
 from .contract_file import load_contract
 from .defaults import with_defaults
 from .durations import show_duration
@@ -57,7 +57,8 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     preflight.sandbox(request.sandbox)
     preflight.operation(repository, request.promote)
     preflight.space(repository, state)
-    return GoalPlan(request, (*_facts(request), *facts))
+    carrying.check(repository, contract.carry, free=preflight.free_bytes(state))
+    return GoalPlan(request, (*_facts(request), *facts, *carrying.suggestions(repository, contract.carry)))
 
 
 def _contract(options: GoalOptions, root: Path) -> tuple[Contract, list[str]]:

@@ -13,8 +13,8 @@ import pytest
 
 from orch import Client
 from orch.activities import artifacts
+from orch.activities.collecting.plan import Policy, collect, survey, suspects
 from orch.activities.git import Git
-from orch.activities.collecting.plan import Policy, collect, suspects, survey
 from orch.activities.sandbox import probe
 from orch.worker.connection import connect
 from orch.worker.reaping import dead_runs
