@@ -14,6 +14,7 @@ import pathspec
 
 from .changes import GITLINK
 from .repository import Repository
+from .venvs import resettle
 from .workspaces.removal import remove_tree
 
 THREADS = 4
@@ -44,11 +45,13 @@ def carry(source: Path, workspace: Path, paths: Iterable[Path]) -> None:
     """Copy paths (relative to `source`) into the workspace; what is there already, as checked-out files are, stays.
 
     Copies share blocks where the file system can, never inodes: no agent's write reaches the user's files. A path that
-    is itself a link is copied as what it links to; links inside that name a place in `source` name the copy instead.
+    is itself a link is copied as what it links to; links inside that name a place in `source` name the copy instead,
+    and so do the programs of a Python environment.
     """
     for path in paths:
         here = source / path
         _bring(Path(os.path.realpath(here)) if here.is_symlink() else here, workspace / path, (source, workspace))
+        resettle(workspace / path, here, source, path)
 
 
 def _matching(top: Path, folder: Path, spec: pathspec.GitIgnoreSpec) -> Iterator[Path]:
