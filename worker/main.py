@@ -14,6 +14,7 @@ import structlog
 from temporalio.worker import Worker
 
 from ..activities.home import Home
+from ..activities.workspaces.removal import delete_in_background
 from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, search_attributes
 from .assembly import make_workers
@@ -83,6 +84,7 @@ async def serve(settings: Settings) -> None:
         await search_attributes.register(client)
     for item in await reap(client, home):
         log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes, flaw=item.flaw)
+    delete_in_background()
     workers = make_workers(client, settings)
     log.info("worker_started", identity=identity, version=version(), slots=settings.slots)
     await _serve_until(stop, workers, home)

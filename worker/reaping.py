@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -16,6 +17,9 @@ from ..workflows.errors import RefusedError
 
 FLOOR_BYTES = 2 << 30
 """With less than this free beside the state directory, what can be made again at any time goes by itself."""
+
+_SWEEPER = ThreadPoolExecutor(1, thread_name_prefix="sweeper")
+"""A thread of its own: its low priority is nobody else's."""
 
 log = structlog.get_logger()
 
@@ -34,7 +38,7 @@ async def reap(client: Client, home: Home) -> list[Collected]:
 
 async def keep_tidy(home: Home) -> None:
     """Delete what was renamed away; when the disk is nearly full, also what can be made again. Never a result."""
-    await asyncio.to_thread(trash.sweep, home)
+    await asyncio.get_running_loop().run_in_executor(_SWEEPER, trash.sweep, home)
     missing = FLOOR_BYTES - free_bytes(home.root)
     if missing <= 0:
         return

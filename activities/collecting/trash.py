@@ -6,16 +6,11 @@ import errno
 import os
 import secrets
 import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from ..home import Home
-from ..workspaces.removal import remove_tree
-
-NICE = 10
-"""How much less urgent deleting is than everything else."""
+from ..workspaces.removal import be_patient, remove_tree
 
 
 def folder(home: Home) -> Path:
@@ -72,7 +67,6 @@ def lying(home: Home) -> Iterator[Path]:
 
 def sweep(home: Home) -> None:
     """Delete all that was renamed away, at low priority on this thread; what resists stays for the next time."""
-    with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+    be_patient()
     for path in lying(home):
         erase(path)

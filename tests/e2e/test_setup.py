@@ -12,6 +12,7 @@ from orch import Client
 from orch.activities.git import Git
 from orch.activities.runs import PREPARED
 from orch.workflows.model.goal import RunPrepared
+from orch.workflows.model.reason import RunReason
 from orch.workflows.model.view import RunStatus, RunView
 
 pytestmark = [pytest.mark.engine]
@@ -63,6 +64,21 @@ async def test_agent_that_changes_what_setup_made_is_recorded(run_goal: RunGoal,
     view = await run_goal("cmd:echo more >> built; echo 3 > level", **given)
 
     assert set(view.iterations[0].candidates[0].paths) == {"built", "level"}
+
+
+async def test_setup_that_hangs_ends_the_run_at_its_limit_before_any_agent(
+    run_goal: RunGoal, project: Path, contract: Path
+) -> None:
+    text = contract.read_text().replace("setup: ", "setup_timeout: 1s\nsetup: echo begun; sleep 60; ")
+    contract.write_text(text)
+    given: dict[str, Any] = {"goal": "", "verify": (), "contract": contract}
+
+    view = await run_goal("cmd:echo 3 > level", **given)
+
+    assert view.reason is not None
+    assert view.reason.code is RunReason.SETUP_FAILED
+    assert "timed out" in str(view.reason.data["exit"])
+    assert view.iterations == ()
 
 
 def _store(client: Client, run: str) -> Git:
