@@ -13,7 +13,7 @@ from pathlib import Path
 from ...workflows.errors import OrchError, RefusedError
 from ..git import GitError
 from ..home import Home
-from . import bases, leavings, runs, stores, trash
+from . import bases, leavings, linked, runs, stores, trash
 from .disk import free_bytes, freed_by
 from .found import Collected, Found, KeptError, choose
 from .scene import Scene
@@ -26,7 +26,7 @@ FINDERS: tuple[Finder, ...] = (
 )  # fmt: skip
 """What can be told by looking."""
 
-LATER: tuple[Later, ...] = (stores.unused, stores.unpinned)
+LATER: tuple[Later, ...] = (stores.unused, linked.outlived, stores.unpinned)
 """What depends on which runs are forgotten."""
 
 CACHES: tuple[Finder, ...] = (bases.unused, leavings.rubbish)

@@ -88,9 +88,9 @@ def _unreachable(store: Store, gone: frozenset[str], before: float) -> list[Path
     packs = [path for path in packs if path.stat().st_mtime < before and not path.with_suffix(".keep").exists()]
     if not old and not packs:
         return []
-    needed = _reachable(store, gone)
+    needed = reachable(store, gone)
     spare = {path for path in old if (path.parent.name + path.name).encode() not in needed}
-    return [*sorted(spare), *(file for idx in packs if not _ids(store, idx) & needed for file in _pack(idx))]
+    return [*sorted(spare), *(file for idx in packs if not ids_in_pack(store, idx) & needed for file in _pack(idx))]
 
 
 def _with_folders(files: list[Path]) -> list[Path]:
@@ -101,9 +101,14 @@ def _with_folders(files: list[Path]) -> list[Path]:
     return [*emptied, *(path for path in files if path.parent not in emptied)]
 
 
-def _reachable(store: Store, gone: frozenset[str]) -> set[bytes]:
+def reachable(store: Store, gone: frozenset[str], without: frozenset[str] = frozenset()) -> set[bytes]:
+    """The ids of all objects that are needed, but by the runs in `gone` and the refs `without`.
+
+    KeptError when git cannot tell.
+    """
     names = store.git.text("for-each-ref", "--format=%(refname)").splitlines()
-    kept = [name for name in names if not (name.startswith("refs/orch/") and name.split("/")[2] in gone)]
+    runs = frozenset(name for name in names if name.startswith("refs/orch/") and name.split("/")[2] in gone)
+    kept = [name for name in names if name not in runs | without]
     if not kept:
         return set()
     stdin = "".join(f"{name}\n" for name in kept).encode()
@@ -114,7 +119,8 @@ def _reachable(store: Store, gone: frozenset[str]) -> set[bytes]:
     return set(listed.split())
 
 
-def _ids(store: Store, index: Path) -> set[bytes]:
+def ids_in_pack(store: Store, index: Path) -> set[bytes]:
+    """The ids of the objects in a pack, by its index."""
     return {line.split()[1] for line in store.git.run("show-index", stdin=index.read_bytes()).splitlines()}
 
 

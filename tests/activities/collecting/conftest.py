@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orch.activities import artifacts
 from orch.activities.home import Home
+from orch.activities.repository import inspect
 from orch.activities.runs import PREPARED
 from orch.activities.snapshots import take_baseline
 from orch.activities.store import Store
@@ -44,15 +44,10 @@ class State:
             promote=PromoteTarget.parse("none"),
         )
         artifacts.keep_request(self.home, request)
-        baseline = take_baseline(self.store, self.store_repository(), run)
+        baseline = take_baseline(self.store, inspect(self.repo), run)
         prepared = RunPrepared(store=self.store.key, baseline=baseline, contract=CONTRACT)
         artifacts.write_whole(self.home.run(run) / PREPARED, prepared.model_dump_json())
         return self.home.run(run)
-
-    def store_repository(self) -> Any:
-        from orch.activities.repository import inspect
-
-        return inspect(self.repo)
 
     def attempt(self, run: str) -> Path:
         """The folder of a run's attempt, made."""
@@ -82,12 +77,15 @@ def age(path: Path, days: float = 1) -> None:
 
 
 @pytest.fixture
-def state(home: Home, make_repo: Callable[..., Path], tmp_path: Path) -> State:
-    """A state directory with the store of a small repository."""
-    from orch.activities.repository import inspect
+def make_state(home: Home) -> Callable[[Path], State]:
+    """A state directory with the store of a repository."""
+    return lambda repo: State(home, repo, Store.of(home, inspect(repo)))
 
-    repo = make_repo(tmp_path / "project", {"a.txt": "one\n"})
-    return State(home, repo, Store.of(home, inspect(repo)))
+
+@pytest.fixture
+def state(make_state: Callable[[Path], State], make_repo: Callable[..., Path], tmp_path: Path) -> State:
+    """A state directory with the store of a small repository."""
+    return make_state(make_repo(tmp_path / "project", {"a.txt": "one\n"}))
 
 
 @pytest.fixture(name="age")

@@ -18,6 +18,7 @@ from orch.activities import artifacts
 from orch.activities.collecting import trash
 from orch.activities.collecting.found import Collected
 from orch.activities.collecting.plan import Policy, carry_out, collect, survey, suspects
+from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store
 from orch.workflows.errors import RefusedError
@@ -287,6 +288,35 @@ def test_result_with_an_unfinished_promotion_stays(state: Any) -> None:
 def test_two_collections_do_not_work_at_once(state: Any) -> None:
     with held(state.home.root / "gc.lock"), pytest.raises(RefusedError, match="another collection"):
         collect(state.home, NOBODY)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["repacked", "gone"])
+def test_packs_that_the_user_has_no_more_go_and_what_is_needed_of_them_stays(
+    there: bool, kit: Any, home: Home, tmp_path: Path, make_state: Any
+) -> None:
+    repo = kit.make_repo(tmp_path / "big", {"kept": os.urandom(300_000), "dropped": os.urandom(3_000_000)})
+    kit.git(repo, "gc", "-q")
+    state = make_state(repo)
+    shared = collect(home, NOBODY)
+    kit.git(repo, "rm", "-q", "dropped")
+    kit.git(repo, "commit", "-q", "--amend", "-m", "smaller")
+    kit.git(repo, "reflog", "expire", "--expire=now", "--all")
+    kit.git(repo, "gc", "-q", "--prune=now")
+    state.begin("run")
+    state.close("run")
+    before = du(home.root, repo)
+    if not there:
+        repo.rename(tmp_path / "elsewhere")
+        repo = tmp_path / "elsewhere"
+
+    found = collect(home, NOBODY)
+
+    assert (shared, kinds(found), found[0].flaw) == ([], ["linked"], "")
+    assert found[0].bytes > 2_600_000
+    assert abs(before - du(home.root, repo) - found[0].bytes) < 20_000
+    assert state.store.git.ok("fsck", "--full", "--no-dangling")
+    assert state.store.git.ok("cat-file", "-e", "refs/orch/run/baseline:kept")
+    assert collect(home, NOBODY) == []
 
 
 def test_run_that_begins_between_look_and_removal_keeps_its_objects(state: Any, age: Age) -> None:
