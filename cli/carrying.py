@@ -30,7 +30,7 @@ _LARGEST = 3
 class Flaw(NamedTuple):
     """A glob that is of no use, and the mend."""
 
-    index: int
+    number: int
     message: str
     mend: str
 

@@ -52,5 +52,5 @@ def _carried(file: Path, contract: Contract, document: Document) -> list[str]:
     except RefusedError:
         return []
     for flaw in flaws(found, contract.carry):
-        document.refuse(("carry", flaw.index), flaw.message, flaw.mend)
+        document.refuse(("carry", flaw.number), flaw.message, flaw.mend)
     return suggestions(found, contract.carry)

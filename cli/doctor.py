@@ -85,7 +85,8 @@ def _sandbox() -> Finding:
 
 
 def _disk(settings: Settings) -> Finding:
-    from .preflight import FLOOR_BYTES, free_bytes
+    from ..activities.collecting.disk import free_bytes
+    from .preflight import FLOOR_BYTES
 
     root = settings.home.root
     free = free_bytes(root)

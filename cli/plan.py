@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ..activities.collecting.disk import free_bytes
 from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract, Rung
 from ..workflows.model.goal import GoalRequest, SandboxMode
@@ -57,7 +58,7 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     preflight.sandbox(request.sandbox)
     preflight.operation(repository, request.promote)
     preflight.space(repository, state)
-    carrying.check(repository, contract.carry, free=preflight.free_bytes(state))
+    carrying.check(repository, contract.carry, free=free_bytes(state))
     return GoalPlan(request, (*_facts(request), *facts, *carrying.suggestions(repository, contract.carry)))
 
 
