@@ -8,26 +8,31 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..workflows.errors import RefusedError
-from ..workflows.model.attempt import AttemptKey
+from ..workflows.model.attempt import AttemptKey, OpenWorkspace
 from ..workflows.model.base import Sha
 from ..workflows.model.contract import Contract
 from ..workflows.model.exit import Exit
 from ..workflows.model.verdict import Excerpt
 from . import processes
 from .artifacts import write_whole
+from .carried_layer import carried_layer
 from .collecting import trash
+from .effect import in_thread
 from .home import Home
 from .jobs import end_job
 from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
 from .places import Place
+from .shared_setup import Shared, SharedSetups
 from .snapshots import take_view
 from .store import Store
-from .workspaces import INDEX, TREE
-from .workspaces.registry import workspaces
+from .workspaces import INDEX, TREE, Layers
+from .workspaces.overlay import is_overlay
+from .workspaces.registry import close_workspace, open_workspace, provider_of
 
 PREFIX = "shell-"
 """Begins the name of a shell's folder, below the run's."""
@@ -66,16 +71,43 @@ class Subject:
 
 @dataclass(frozen=True)
 class Shell:
-    """An open shell's workspace; its place's folder is all of it."""
+    """A shell's workspace; its place's folder is all of it."""
 
     place: Place
     of: Subject
 
     async def fill(self) -> tuple[Exit | None, Excerpt]:
-        """Carry, set up and put the candidate's change on top; how set-up ended, and what a failing one printed."""
-        setup = await set_up(self.place, self._tree, self.of.contract, self._writable, sandbox=self.of.sandbox)
-        self._change()
+        """Open, carry, set up and put the candidate's change on top; how set-up ended, and what a failing one printed.
+
+        Below an overlay lies what the attempts' set-up made; elsewhere it is run anew.
+        """
+        shared = await self._shared()
+        if shared is None or shared.layers is None:
+            await in_thread(
+                open_workspace, self.of.store, self.place.folder, self.of.start, Layers(below=self._carried)
+            )
+            setup = await set_up(self.place, self._tree, self.of.contract, self._writable, sandbox=self.of.sandbox)
+        else:
+            await in_thread(open_workspace, self.of.store, self.place.folder, self.of.start, shared.layers)
+            setup = shared.exit, shared.output
+        await in_thread(self._change)
         return setup
+
+    async def _shared(self) -> Shared | None:
+        if not self.of.contract.setup:
+            return None
+        request = OpenWorkspace(
+            attempt=self.place.key,
+            store=self.of.store.key,
+            commit=self.of.start,
+            contract=self.of.contract,
+            sandbox=self.of.sandbox,
+        )
+        return await SharedSetups().get(self.of.store, self.place, request, self._carried)
+
+    @cached_property
+    def _carried(self) -> tuple[str, ...]:
+        return carried_layer(self.of.store, self.place.key.run, self.of.contract.carry)
 
     def command(self, argv: tuple[str, ...]) -> processes.Command:
         """A command in the workspace, as the agent's was."""
@@ -91,7 +123,7 @@ class Shell:
 
     @property
     def _writable(self) -> tuple[Path, ...]:
-        return workspaces().writable(self.of.store, self.place.folder)
+        return provider_of(self.place.folder).writable(self.of.store, self.place.folder)
 
     def _change(self) -> None:
         """Write the paths that differ from the start, inside, so that git there tells them as it told the agent."""
@@ -108,7 +140,7 @@ class Shell:
 
 @contextmanager
 def opened(home: Home, subject: Subject) -> Iterator[Shell]:
-    """A shell's workspace; it is thrown away at the end, however that comes."""
+    """A place for a shell's workspace, to be filled; it is thrown away at the end, however that comes."""
     number = secrets.token_hex(3)
     folder = home.run(subject.attempt.run) / f"{PREFIX}{number}"
     key = subject.attempt.model_copy(update={"binding": BINDING + int(number, 16)})
@@ -117,7 +149,6 @@ def opened(home: Home, subject: Subject) -> Iterator[Shell]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         write_whole(folder / _KEY, key.model_dump_json())
         try:
-            workspaces().open(subject.store, folder, subject.start)
             yield Shell(Place(home, key, folder), subject)
         finally:
             close(home, folder, subject.store)
@@ -126,7 +157,7 @@ def opened(home: Home, subject: Subject) -> Iterator[Shell]:
 def view_of(subject: Subject, folder: Path) -> Sha:
     """What lies in the workspace of an attempt that is at work, as a commit that nothing pins; the agent goes on."""
     tree, index = folder / TREE, folder / INDEX
-    if not tree.is_dir() or not index.exists():
+    if not tree.is_dir() or not (is_overlay(folder) or index.exists()):
         raise RefusedError(
             f"candidate {subject.attempt.candidate} has no tree now", hint=f"orch show {subject.attempt.run}"
         )
@@ -155,7 +186,7 @@ def is_live(folder: Path) -> bool:
 def close(home: Home, folder: Path, store: Store) -> None:
     """End what still runs in a shell's place, give its ports back and remove it whole."""
     end_job(folder / SETUP)
-    workspaces().close(store, folder)
+    close_workspace(store, folder)
     kept = folder / _KEY
     if kept.exists():
         Place(home, AttemptKey.model_validate_json(kept.read_text(encoding="utf-8")), folder).release_ports()

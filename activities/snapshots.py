@@ -25,7 +25,7 @@ from .settings import check_filters
 from .store import Store
 from .trees import Trees
 from .upper_changes import upper_changes
-from .workspaces.overlay import is_overlay
+from .workspaces.overlay import OverlayProvider, is_overlay
 
 
 def take_baseline(store: Store, repository: Repository, run: str, *, carried: Sequence[str] = ()) -> Baseline:
@@ -91,12 +91,26 @@ def take_view(store: Store, workspace: Path, *, commit: str, index: Path, carrie
 
     Repositories inside are left out: only at the end may they be taken apart.
     """
-    with _private(store, index) as private, _explained("the workspace cannot be recorded"):
-        git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
-        left_out = [os.fsencode(path) for path in carried_paths(workspace, carried)]
-        record_tree(git, without=[*left_out, *nested_repositories(git)])
+    with _explained("the workspace cannot be recorded"), _looking(store, workspace, commit, index) as (git, places):
+        left_out = {os.fsencode(path) for place in places for path in carried_paths(place, carried)}
+        record_tree(git, without=[*sorted(left_out), *nested_repositories(git)])
         tree = git.text("write-tree")
     return _commit(store.git, tree, [commit], "orch: a look at a workspace\n")
+
+
+@contextmanager
+def _looking(store: Store, workspace: Path, commit: str, index: Path) -> Iterator[tuple[Git, list[Path]]]:
+    """Git that reads a workspace and writes nothing there, and the folders in which its files lie."""
+    if not is_overlay(folder := workspace.parent):
+        with _full(store, workspace, index) as git:
+            yield git, [workspace]
+        return
+    provider = OverlayProvider()
+    with tempfile.TemporaryDirectory(dir=store.path, prefix="index-") as private:
+        env = {**store.git.env, "GIT_WORK_TREE": str(workspace), "GIT_INDEX_FILE": f"{private}/index"}
+        git = Git(workspace, env, provider.entering(folder, (), view=True))
+        git.run("read-tree", commit)
+        yield git, [provider.written(folder), *provider.lower(folder)]
 
 
 def made_by_setup(

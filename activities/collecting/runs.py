@@ -11,8 +11,10 @@ from .. import artifacts, shells, slots
 from ..home import Home
 from ..runs import close_run_folder
 from ..store import Store
-from ..workspaces import TREE
-from ..workspaces.registry import workspaces
+from ..workspaces import INDEX, TREE
+from ..workspaces.clone import GIT_DIR
+from ..workspaces.overlay import UPPER, WORK
+from ..workspaces.registry import close_workspace
 from . import trash
 from .disk import freed_by
 from .found import Found, KeptError
@@ -86,7 +88,7 @@ def run_of(holder: str) -> str:
 
 def _parts(place: Path) -> list[Path]:
     """What of a workspace lies in its folder."""
-    names = (TREE, "git", "index", "upper", "work")
+    names = (TREE, INDEX, UPPER, WORK, GIT_DIR)
     there = [path for path in (place / name for name in names) if path.is_symlink() or path.exists()]
     return [*there, *place.glob("trash-*")] if there else []
 
@@ -108,7 +110,7 @@ def _release(folder: Path, holder: str) -> Iterable[Path]:
 
 def _close_workspace(scene: Scene, place: Path, store: str) -> Iterable[Path]:
     scene.require_free(place)
-    workspaces().close(Store(scene.home, store), place)
+    close_workspace(Store(scene.home, store), place)
     return ()
 
 

@@ -21,6 +21,7 @@ from orch.activities.collecting.plan import Policy, carry_out, collect, survey, 
 from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store
+from orch.activities.workspaces.bases import boot
 from orch.workflows.errors import RefusedError
 
 NOBODY = frozenset[str]()
@@ -159,29 +160,39 @@ def test_run_that_is_just_being_started_is_no_suspect(state: Any, age: Age) -> N
 def test_layers_stay_while_a_workspace_names_them_and_the_last_used_ones_until_they_are_old(
     state: Any, age: Age
 ) -> None:
-    for name, days in (("a-named", 9.0), ("an-old", 3.0), ("the-last", 1.0), ("the-last-setup", 1.0)):
-        layer = state.store.path / "bases" / name
-        layer.mkdir(parents=True)
-        (layer / "used").touch()
-        age(layer, days)
-    (state.store.path / "bases" / "being-made.new").mkdir()
+    layers, ours = state.store.path / "bases", boot()
+    ages = {
+        f"named-{ours}": 9.0,
+        f"old-{ours}": 3.0,
+        f"last-{ours}": 1.0,
+        f"last-setup-{ours}": 1.0,
+        "last-otherboot": 1.0,
+    }
+    for name, days in ages.items():
+        (layers / name).mkdir(parents=True)
+        (layers / name / "used").touch()
+        age(layers / name, days)
+    for name in (f"made-{ours}.new", f"setup-{ours}"):
+        (layers / name).mkdir()
+    (layers / f"setup-{ours}" / "base").write_text(f"old-{ours}\n")
+    age(layers / f"setup-{ours}")
     state.begin("live")
-    (state.attempt("live") / "base").write_text("a-named\n")
+    (state.attempt("live") / "base").write_text(f"named-{ours}\n")
 
     first = collect(state.home, NOBODY)
-    with held(state.store.path / "bases" / "the-last.lock"):
+    with held(layers / f"last-{ours}.lock"):
         by_age = collect(state.home, NOBODY, Policy(older_s=86_400 / 2))
     state.close("live")
     rest = collect(state.home, NOBODY)
 
-    assert [item.path.name for item in first] == ["an-old"]
+    assert [item.path.name for item in first] == ["last-otherboot"]
     assert [(item.path.name, item.flaw) for item in by_age] == [
-        ("the-last", "a workspace is being opened on it"),
-        ("the-last-setup", ""),
+        (f"last-{ours}", "a workspace is being opened on it"),
+        (f"last-setup-{ours}", ""),
     ]
-    assert [item.path.name for item in rest] == ["a-named"]
-    left = [path.name for path in (state.store.path / "bases").iterdir() if path.is_dir()]
-    assert sorted(left) == ["being-made.new", "the-last"]
+    assert [item.path.name for item in rest] == [f"named-{ours}", f"old-{ours}", f"setup-{ours}"]
+    left = [path.name for path in layers.iterdir() if path.is_dir()]
+    assert sorted(left) == [f"last-{ours}", f"made-{ours}.new"]
 
 
 def test_want_of_room_takes_the_oldest_results_first(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
