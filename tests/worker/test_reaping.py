@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orch.activities import artifacts
-from orch.activities.collecting import trash
+from orch.activities.collecting import plan, trash
 from orch.activities.home import Home
 from orch.worker import reaping
 
@@ -30,7 +30,7 @@ def result(home: Home) -> Path:
 async def test_trash_goes_always_and_what_can_be_made_again_only_for_want_of_room(
     free: int, home: Home, result: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (reaping, reaping.plan):
+    for module in (reaping, plan):
         monkeypatch.setattr(module, "free_bytes", lambda _path: free)
 
     await reaping.keep_tidy(home)

@@ -18,10 +18,8 @@ from orch.activities import artifacts
 from orch.activities.collecting import trash
 from orch.activities.collecting.found import Collected
 from orch.activities.collecting.plan import Policy, carry_out, collect, survey, suspects
-from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store
-from orch.activities.workspaces.bases import boot
 from orch.workflows.errors import RefusedError
 
 NOBODY = frozenset[str]()
@@ -77,26 +75,6 @@ def test_objects_of_a_store_stay_while_a_run_may_use_it_or_they_are_young(state:
     assert (young, used, kinds(free)) == ([], [], ["object"])
     assert not state.store.git.ok("cat-file", "-e", lost)
     assert not (state.store.git_dir / "objects" / lost[:2]).exists()
-
-
-def test_pack_goes_when_nothing_in_it_is_needed_and_stays_when_something_is(state: Any, age: Age) -> None:
-    packs = state.store.git_dir / "objects" / "pack"
-    for run in ("old", "kept"):
-        state.begin(run)
-        commit = state.pin(run, run)
-        ids = state.store.git.run("rev-list", "--objects", "--no-object-names", commit)
-        state.store.git.run("pack-objects", "-q", str(packs / "pack"), stdin=ids)
-        state.store.git.run("prune-packed")
-        state.close(run, days=3 if run == "old" else 0)
-    age(state.store.git_dir / "objects")
-    count = len(list(packs.glob("*.idx")))
-
-    collect(state.home, NOBODY, Policy(older_s=86_400))
-
-    assert len(list(packs.glob("*.idx"))) == count - 1
-    assert len(list(packs.glob("*.pack"))) == count - 1
-    assert state.store.resolve("refs/orch/kept/i1-c1-b1")
-    assert state.store.git.ok("fsck", "--full", "--no-dangling")
 
 
 def test_store_goes_only_without_runs_unused_for_long_and_never_the_users_objects(
@@ -155,44 +133,6 @@ def test_run_that_is_just_being_started_is_no_suspect(state: Any, age: Age) -> N
     assert suspects(state.home) == NOBODY
     age(folder)
     assert suspects(state.home) == {"beginning"}
-
-
-def test_layers_stay_while_a_workspace_names_them_and_the_last_used_ones_until_they_are_old(
-    state: Any, age: Age
-) -> None:
-    layers, ours = state.store.path / "bases", boot()
-    ages = {
-        f"named-{ours}": 9.0,
-        f"old-{ours}": 3.0,
-        f"last-{ours}": 1.0,
-        f"last-setup-{ours}": 1.0,
-        "last-otherboot": 1.0,
-    }
-    for name, days in ages.items():
-        (layers / name).mkdir(parents=True)
-        (layers / name / "used").touch()
-        age(layers / name, days)
-    for name in (f"made-{ours}.new", f"setup-{ours}"):
-        (layers / name).mkdir()
-    (layers / f"setup-{ours}" / "base").write_text(f"old-{ours}\n")
-    age(layers / f"setup-{ours}")
-    state.begin("live")
-    (state.attempt("live") / "base").write_text(f"named-{ours}\n")
-
-    first = collect(state.home, NOBODY)
-    with held(layers / f"last-{ours}.lock"):
-        by_age = collect(state.home, NOBODY, Policy(older_s=86_400 / 2))
-    state.close("live")
-    rest = collect(state.home, NOBODY)
-
-    assert [item.path.name for item in first] == ["last-otherboot"]
-    assert [(item.path.name, item.flaw) for item in by_age] == [
-        (f"last-{ours}", "a workspace is being opened on it"),
-        (f"last-setup-{ours}", ""),
-    ]
-    assert [item.path.name for item in rest] == [f"named-{ours}", f"old-{ours}", f"setup-{ours}"]
-    left = [path.name for path in layers.iterdir() if path.is_dir()]
-    assert sorted(left) == [f"last-{ours}", f"made-{ours}.new"]
 
 
 def test_want_of_room_takes_the_oldest_results_first(state: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,35 +239,6 @@ def test_result_with_an_unfinished_promotion_stays(state: Any) -> None:
 def test_two_collections_do_not_work_at_once(state: Any) -> None:
     with held(state.home.root / "gc.lock"), pytest.raises(RefusedError, match="another collection"):
         collect(state.home, NOBODY)
-
-
-@pytest.mark.parametrize("there", [True, False], ids=["repacked", "gone"])
-def test_packs_that_the_user_has_no_more_go_and_what_is_needed_of_them_stays(
-    there: bool, kit: Any, home: Home, tmp_path: Path, make_state: Any
-) -> None:
-    repo = kit.make_repo(tmp_path / "big", {"kept": os.urandom(300_000), "dropped": os.urandom(3_000_000)})
-    kit.git(repo, "gc", "-q")
-    state = make_state(repo)
-    shared = collect(home, NOBODY)
-    kit.git(repo, "rm", "-q", "dropped")
-    kit.git(repo, "commit", "-q", "--amend", "-m", "smaller")
-    kit.git(repo, "reflog", "expire", "--expire=now", "--all")
-    kit.git(repo, "gc", "-q", "--prune=now")
-    state.begin("run")
-    state.close("run")
-    before = du(home.root, repo)
-    if not there:
-        repo.rename(tmp_path / "elsewhere")
-        repo = tmp_path / "elsewhere"
-
-    found = collect(home, NOBODY)
-
-    assert (shared, kinds(found), found[0].flaw) == ([], ["linked"], "")
-    assert found[0].bytes > 2_600_000
-    assert abs(before - du(home.root, repo) - found[0].bytes) < 20_000
-    assert state.store.git.ok("fsck", "--full", "--no-dangling")
-    assert state.store.git.ok("cat-file", "-e", "refs/orch/run/baseline:kept")
-    assert collect(home, NOBODY) == []
 
 
 def test_run_that_begins_between_look_and_removal_keeps_its_objects(state: Any, age: Age) -> None:
