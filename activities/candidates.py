@@ -45,7 +45,7 @@ def candidate_tree(
     if foreign or restored:
         undo(git, [*foreign, *restored])
         changes = _changes(git, commit)
-    return _snapshot(commit, git.text("write-tree"), changes, restored, warnings)
+    return _snapshot(commit, git.text("write-tree"), changes, restored, made, warnings)
 
 
 def upper_candidate(
@@ -60,11 +60,17 @@ def upper_candidate(
         undone = {*foreign, *restored}
         changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
         tree = trees.spliced(found.tree, changes)
-    return _snapshot(commit, tree, changes, restored, [*found.warnings, *_unrecorded(change.name for change in moved)])
+    warnings = [*found.warnings, *_unrecorded(change.name for change in moved)]
+    return _snapshot(commit, tree, changes, restored, made, warnings)
 
 
 def _snapshot(
-    commit: str, tree: str, changes: Sequence[Change], restored: Sequence[Change], warnings: Sequence[str]
+    commit: str,
+    tree: str,
+    changes: Sequence[Change],
+    restored: Sequence[Change],
+    made: Sequence[Change],
+    warnings: Sequence[str],
 ) -> Snapshot:
     return Snapshot(
         commit=commit,
@@ -72,6 +78,7 @@ def _snapshot(
         changed=len(changes),
         paths=tuple(display(change.name) for change in changes[:MAX_NAMES]),
         restored=_few([display(change.name) for change in restored]),
+        setup_changed=_few([display(change.name) for change in made if change.old_mode != NOTHING]),
         warnings=_few(warnings),
     )
 

@@ -83,7 +83,7 @@ class Runs:
             holder = reservations.reserve(self._home, store, repository.top, request.run)
             if holder != request.run:
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
-        baseline = take_baseline(store, repository, request.run)
+        baseline = take_baseline(store, repository, request.run, carried=request.contract.carry)
         if request.exchange:
             Depot(request.exchange).probe()
             publish_baseline(store, Exchange(url=request.exchange, key=f"{store.key}.{request.host}"), baseline.commit)

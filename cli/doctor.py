@@ -122,8 +122,8 @@ def _workspaces(settings: Settings) -> Iterator[Finding]:
 
 
 def _disk(settings: Settings) -> Finding:
+    from ..activities.collecting.disk import free_bytes
     from ..activities.limits import FLOOR_BYTES
-    from .preflight import free_bytes
 
     root = settings.home.root
     free = free_bytes(root)

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from .. import __version__
-from . import agents, check, diff, doctor, engine, gc, logs, look, promote, schedule, start, steer, watch, worker
+from . import agents, check, diff, doctor, engine, gc, logs, look, promote, schedule, shell, start, steer, watch, worker
 from .boundary import Boundary
 from .exits import ExitStatus
 
@@ -22,6 +22,7 @@ COMMANDS = (
     watch.watch,
     logs.logs,
     diff.diff,
+    shell.shell,
     look.ledger,
     steer.approve,
     steer.reject,

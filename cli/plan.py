@@ -10,12 +10,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ..activities.collecting.disk import free_bytes
 from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract, Rung
 from ..workflows.model.goal import USUAL_PRIORITY, GoalRequest, SandboxMode
 from ..workflows.model.placement import Placement
 from ..workflows.model.promotion import PromoteTarget
-from . import placing, preflight
+from . import carrying, placing, preflight
 from .contract_file import load_contract
 from .defaults import with_defaults
 from .durations import show_duration
@@ -59,7 +60,8 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     placing.check(request)
     preflight.operation(repository, request.promote)
     preflight.space(repository, state)
-    return GoalPlan(request, (*_facts(request), *facts))
+    carrying.check(repository, contract.carry, free=free_bytes(state))
+    return GoalPlan(request, (*_facts(request), *facts, *carrying.suggestions(repository, contract.carry)))
 
 
 def _contract(options: GoalOptions, root: Path) -> tuple[Contract, list[str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from ..activities.collecting.disk import free_bytes
 from ..activities.limits import FLOOR_BYTES
 from ..workflows.errors import RefusedError
 from ..workflows.model.budget import MAX_CANDIDATES, Caps
@@ -277,8 +277,3 @@ def _bytes(path: bytes) -> int:
         return os.lstat(path).st_size
     except OSError:
         return 0
-
-
-def free_bytes(path: Path) -> int:
-    """Free space on the disk that holds `path`, or would hold it."""
-    return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free

@@ -16,11 +16,12 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from ..activities.home import Home
+from ..activities.workspaces.removal import delete_in_background
 from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, same_id, search_attributes
 from .assembly import make_workers
 from .connection import connect, is_local
-from .reaping import reap, reap_replaced
+from .reaping import keep_tidy, reap, reap_replaced
 from .records import read_worker, record_this_worker, version, worker_identity
 from .settings import Settings, load_settings
 from .state import host_id, open_state
@@ -31,8 +32,8 @@ log = structlog.get_logger()
 LOCK_S = 1.0
 """A worker that just ended may hold its lock a moment longer."""
 
-ROTATE_S = 60.0
 REAP_S = 30.0
+TIDY_S = 60.0
 
 
 def main(home: Home | None = None) -> NoReturn:
@@ -86,9 +87,10 @@ async def serve(settings: Settings) -> None:
     if not is_local(home):
         await search_attributes.register(client)
     for item in await reap(client, home):
-        log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes)
+        log.info("leftover_collected", kind=item.kind, path=str(item.path), bytes=item.bytes, flaw=item.flaw)
     for path in await reap_replaced(client, home):
         log.info("attempt_reaped", path=str(path))
+    delete_in_background()
     workers = make_workers(client, settings)
     log.info("worker_started", identity=identity, version=version(), slots=settings.slots)
     await _serve_until(stop, workers, home, client)
@@ -111,7 +113,7 @@ def _stop_signal() -> asyncio.Event:
 async def _serve_until(stop: asyncio.Event, workers: list[Worker], home: Home, client: Client) -> None:
     """Run the workers side by side; one that fails ends all, and so does another host with this one's id."""
     async with asyncio.TaskGroup() as group:
-        besides = [group.create_task(_keep_logs_small(home)), group.create_task(_reap_replaced(client, home))]
+        besides = [group.create_task(_keep_house(home)), group.create_task(_reap_replaced(client, home))]
         alone = group.create_task(_refusal(client, home, stop))
         serving = [group.create_task(worker.run()) for worker in workers]
         stopping = group.create_task(stop.wait())
@@ -145,11 +147,16 @@ async def _reap_replaced(client: Client, home: Home) -> None:
             log.info("attempts_not_reaped", error=error.message)
 
 
-async def _keep_logs_small(home: Home) -> None:
+async def _keep_house(home: Home) -> None:
+    """Keep logs small and the trash empty; what the disk refuses is logged, and tried again."""
     while True:
-        await asyncio.sleep(ROTATE_S)
-        for name in ("server.log", "worker.log"):
-            background.rotate(home.engine / name)
+        try:
+            await keep_tidy(home)
+            for name in ("server.log", "worker.log"):
+                background.rotate(home.engine / name)
+        except OSError as error:
+            log.warning("house_not_kept", error=str(error))
+        await asyncio.sleep(TIDY_S)
 
 
 if __name__ == "__main__":

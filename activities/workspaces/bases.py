@@ -74,11 +74,14 @@ def plain_base(store: Store, commit: str) -> str:
 
 
 @contextmanager
-def layer_lock(store: Store, name: str, *, shared: bool = False) -> Iterator[None]:
-    """Hold a layer's lock: alone to make or remove it, shared to write its name into a workspace."""
+def layer_lock(store: Store, name: str, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
+    """Hold a layer's lock: alone to make or remove it, shared to write its name into a workspace.
+
+    Without `wait` BlockingIOError is raised when somebody else holds it.
+    """
     bases_of(store).mkdir(parents=True, exist_ok=True)
     with (bases_of(store) / f"{name}.lock").open("ab") as handle:
-        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         yield
 
 

@@ -41,6 +41,8 @@ BAD = {
     "two counts": (goal("-n", "2", "--best-of", "2"), "--best-of and --candidates", "give one"),
     "verify and contract": (goal("--contract", "c.yaml"), "--verify and --contract", "as a rung"),
     "setup and contract": (goal("--contract", "c.yaml", "--setup", "x", verify=""), "--setup and --contract", "setup:"),
+    "carried nothing": (goal("--carry", "node_modules"), "'node_modules' matches nothing", "ignored here"),
+    "carried tracked files": (goal("--carry", "slug.py"), "'slug.py' matches only tracked files", "drop it"),
     "two goals": (goal("--goal-file", "g.txt"), "--goal-file and TEXT", "as TEXT or as a file"),
     "missing contract": (goal("--contract", "nope.yaml", verify=""), "nope.yaml", "readable YAML"),
     "missing program of a rung": (goal(verify="no-such-program -q"), "no-such-program", "install it"),

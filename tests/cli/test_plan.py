@@ -37,6 +37,8 @@ def test_defaults_are_those_of_the_design(repo: Path, state: Path) -> None:
 
 
 def test_every_option_reaches_the_request(repo: Path, state: Path) -> None:
+    (repo / ".venv").mkdir()
+    (repo / ".venv" / "pyvenv.cfg").touch()
     request = resolve(
         state,
         best_of=4, max_iterations=3, budget_tokens=1000, budget_usd=1.5, deadline=7200.0, attempt_timeout=60.0,

@@ -44,6 +44,7 @@ class Snapshot(Value):
         paths: the first of those paths, at most 20, escaped for display.
         restored: protected paths the agent changed; the tree holds the baseline's content for them.
         warnings: facts worth telling (nested repositories left out, odd files skipped).
+        setup_changed: tracked paths that set-up changed, at most 20; as it left them they are no change of the agent's.
     """
 
     commit: Sha
@@ -52,6 +53,7 @@ class Snapshot(Value):
     paths: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    setup_changed: tuple[str, ...] = ()
 
 
 class SpendCaps(Value):

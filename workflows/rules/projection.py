@@ -83,7 +83,7 @@ def project(events: Sequence[Event]) -> RunView:
         rungs=tuple(rung.name for rung in baseline.contract.rungs) if baseline else (),
         protected=baseline.contract.protected if baseline else (),
         sandbox=baseline.sandbox if baseline else None,
-        warnings=(*(baseline.warnings if baseline else ()), *_blind(events)),
+        warnings=(*(baseline.warnings if baseline else ()), *_blind(events), *_touched_by_setup(events)),
         notes=tuple(event.note.text for event in _all(events, NoteAdded)),
         iterations=_iterations(events),
         promote=str(started.promote) if started else "",
@@ -113,6 +113,14 @@ def _promoted(event: RunPromoted | None) -> PromotedView | None:
         return None
     it = event.promotion
     return PromotedView(tree=it.tree, mode=it.target.mode, branch=it.target.branch, paths=it.paths, refused=it.refused)
+
+
+def _touched_by_setup(events: Sequence[Event]) -> tuple[str, ...]:
+    """Warn where set-up changes tracked files: what it leaves there is no candidate's change."""
+    snapshots = [event.candidate.snapshot for event in _all(events, CandidateMeasured)]
+    names = list(dict.fromkeys(name for one in snapshots if one for name in one.setup_changed))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (f"set-up changes tracked files: {', '.join(names[:3])}{more}; no candidate's change",) if names else ()
 
 
 def _blind(events: Sequence[Event]) -> tuple[str, ...]:
