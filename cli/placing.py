@@ -17,6 +17,7 @@ from temporalio.common import Priority
 from ..workflows.errors import RefusedError
 from ..workflows.host import ORCH_QUEUE
 from ..workflows.model.goal import GoalRequest
+from ..workflows.model.placement import Placement
 from .durations import parse_duration
 
 AWAY = "ORCH_HOST_AWAY"
@@ -25,13 +26,13 @@ AWAY = "ORCH_HOST_AWAY"
 RPC_S = 10.0
 
 
-def host_limits(environ: Mapping[str, str]) -> dict[str, float]:
-    """The limits of a placement that the environment sets."""
+def host_away(environ: Mapping[str, str]) -> float:
+    """Seconds for which a host may be away, as the environment says."""
     text = environ.get(AWAY)
     if not text:
-        return {}
+        return Placement().away_s
     try:
-        return {"away_s": parse_duration(text)}
+        return parse_duration(text)
     except ValueError as error:
         raise RefusedError(f"{AWAY}: {error}", hint="give e.g. 5m") from None
 

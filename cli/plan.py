@@ -134,7 +134,9 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
             session=preflight.session(options.session),
             template=preflight.template(options.prompt_template),
             placement=Placement(
-                exchange=options.exchange, needs=tuple(dict.fromkeys(options.needs)), **placing.host_limits(os.environ)
+                exchange=options.exchange,
+                needs=tuple(dict.fromkeys(options.needs)),
+                away_s=placing.host_away(os.environ),
             ),
             priority=USUAL_PRIORITY if options.priority is None else options.priority,
             promote=promote_target(options.promote),
