@@ -241,18 +241,24 @@ class Supervisor:
                     os.kill(pid, number)
 
 
+def _end_group(folder: str) -> None:
+    """End what is left in the job's control group, and remove it; nothing to do where there is none any more."""
+    with suppress(OSError), open(f"{folder}/{GROUP}", encoding="utf-8") as file:
+        if group := file.read():
+            cgroups.end(group)
+
+
 def main(folder: str, lock: int) -> None:
     """Run the job in `folder`, in a child of this process; `lock` is kept open in both and from the steps."""
     os.set_inheritable(lock, False)  # noqa: FBT003
     if kept():
+        _end_group(folder)
         return
     with open(f"{folder}/{JOB}", encoding="utf-8") as file:
         supervisor = Supervisor(folder, job := json.load(file))
     without = {**job, "hidden": {}, "steps": [{**step, "env": {}} for step in job["steps"]]}
     write_whole(f"{folder}/{JOB}", without)  # without the secrets
     write_whole(f"{folder}/{IDENTITY}", {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())})
-    try:
-        supervisor.run()
-    finally:
-        cgroups.end(supervisor.group) if supervisor.group else None
+    supervisor.run()
+    _end_group(folder)
     write_whole(f"{folder}/{END}", {"stopped": supervisor.stop})
