@@ -111,11 +111,9 @@ async def test_sandboxed_agent_writes_nowhere_but_in_its_own_workspace(
     targets = " ".join(f'"{place}/evil"' for place in places)
     attack = f"for f in {targets}; do (echo x > $f) 2>/dev/null && echo $f >> breaches; done"
     git = "git status && echo 3 > level && git log -1 && git diff && git commit -qam work"
+    attack = f"echo x > {project}/own; {attack}; test ! -e {other} || echo seen >> breaches"
     agents = (
-        (
-            f"cmd:sleep 1; echo x > {project}/own; {attack}; test ! -e {other} || echo seen >> breaches; "
-            f"{git} || echo git >> breaches"
-        ),
+        f"cmd:sleep 1; {attack}; {git} || echo git >> breaches",
         "cmd:sleep 2; test ! -e evil && echo 3 > level",
     )
 
