@@ -149,12 +149,12 @@ def test_a_base_is_made_once_by_many_at_a_time(here: Any, monkeypatch: pytest.Mo
     made, commit = [], here.baseline().commit
     real = bases._check_out
 
-    def slowly(*given: Any) -> None:
-        made.append(1)
+    def slow(*given: Any) -> None:
+        made.append(given)
         time.sleep(0.1)
         real(*given)
 
-    monkeypatch.setattr(bases, "_check_out", slowly)
+    monkeypatch.setattr(bases, "_check_out", slow)
     with ThreadPoolExecutor(8) as pool:
         names = list(pool.map(lambda _: plain_base(here.store, commit), range(8)))
     assert (len(made), len(set(names))) == (1, 1)
