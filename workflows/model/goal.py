@@ -43,6 +43,7 @@ class GoalRequest(Value):
         path: the PATH of whoever started the run, so that its commands find the same programs; empty for the worker's.
         session: what the next iteration does with the winner's session.
         template: the project's own prompt template; empty for the usual one.
+        label: what the search attribute `OrchRepo` says instead of `repo`, where the engine must not learn the path.
         carried: events of the run so far, when it continued as new.
     """
 
@@ -59,6 +60,7 @@ class GoalRequest(Value):
     path: str = ""
     session: SessionMode = SessionMode.CONTINUE
     template: str = Field(default="", max_length=MAX_TEMPLATE)
+    label: str = ""
     carried: tuple[Event, ...] = ()
 
 
