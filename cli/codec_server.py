@@ -42,10 +42,11 @@ def codec_server(
 
     from ..worker.codec_server import CodecSite
 
+    codec = _codec()
     token = os.environ.get("ORCH_CODEC_TOKEN", "")
     site = CodecSite(port, host, origins or _own(), token, _context(tls_cert, tls_key))
     site.require_safe()
-    _serve(_codec(), site)
+    _serve(codec, site)
 
 
 def _codec() -> SealingCodec:

@@ -47,8 +47,7 @@ def list_(*, as_json: bool) -> None:
     from ..worker.keys import load_keys
 
     ring = load_keys(_home())
-    known = ring.keys if ring else ()
-    rows = [{"id": key.id, "created": key.created, "encrypts": key is known[-1]} for key in known]
+    rows = [{"id": k.id, "created": k.created, "encrypts": k is ring.newest} for k in ring.keys] if ring else []
     if as_json:
         out_json(rows)
     elif rows:

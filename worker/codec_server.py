@@ -76,10 +76,10 @@ class CodecSite:
 async def serving(codec: SealingCodec, site: CodecSite) -> AsyncIterator[str]:
     """Serve for a block, which gets the URL; raises RefusedError when that is not safe or the port is taken."""
     site.require_safe()
-    runner = web.AppRunner(application(codec, site), access_log=None)
+    runner = web.AppRunner(application(codec, site), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        listening = web.TCPSite(runner, site.host, site.port, ssl_context=site.tls, shutdown_timeout=1.0)
+        listening = web.TCPSite(runner, site.host, site.port, ssl_context=site.tls)
         try:
             await listening.start()
         except OSError as error:

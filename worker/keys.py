@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import os
@@ -115,17 +114,16 @@ def _require_private(path: Path, status: os.stat_result) -> None:
 
 
 def _key(path: Path, number: int, line: str) -> Key:
-    fields = line.split()
+    name, text, *rest = (*line.split(), "", "")
     try:
-        name, text, created = (*fields, "")[:3] if len(fields) in {2, 3} else ("", "", "")
         secret = base64.b64decode(text, validate=True)
-    except (ValueError, binascii.Error):
+    except ValueError:
         secret = b""
     if len(secret) != KEY_BYTES or not _ID.fullmatch(name):
         raise RefusedError(
             f"{path}:{number}: not a key", hint=f"a line is an id, {KEY_BYTES} bytes in base64 and a time"
         )
-    return Key(name, secret, created)
+    return Key(name, secret, rest[0])
 
 
 def add_key(home: Home, environ: Mapping[str, str] = os.environ) -> Key:
