@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowFailureError
+from temporalio.worker import Replayer
 
 from orch import Client
 from orch.activities.home import Home
@@ -17,9 +18,11 @@ from orch.cli.options import GoalOptions
 from orch.cli.plan import resolve_goal
 from orch.cli.schedules import Timing, create
 from orch.worker import engine
-from orch.worker.codec import SealingCodec
+from orch.worker.assembly import workflow_runner
+from orch.worker.codec import SealingCodec, converter, load_codec
 from orch.worker.connection import connect
 from orch.worker.keys import add_key
+from orch.workflows.goal import Goal
 from orch.workflows.host import ORCH_QUEUE
 from orch.workflows.model.view import RunStatus, RunView
 
@@ -107,10 +110,19 @@ async def test_the_engine_holds_no_word_of_an_encrypted_run_and_the_web_ui_shows
     rows = {row.id: row for row in await Client(home).list()}
     assert (rows[view.id].goal, rows[view.id].repo) == (f"raise it {sealed['goal']}", str(repos[1]))
     assert (await Client(home).view(first.id)).goal == f"raise it {plain['goal']}"
+    await replay(home, view.id)
     assert (before.codec_url, up.address, up.ui_url) == ("", before.address, before.ui_url)
     await see(page, up, view.id, sealed)
     for file in screenshots("run-encrypted"):
         await asyncio.to_thread(file.write_bytes, await page.screenshot())
+
+
+async def replay(home: Home, run: str) -> None:
+    """The encrypted history still fits the code."""
+    history = await (await connect(home)).get_workflow_handle(run).fetch_history()
+    data_converter = converter(load_codec(home))
+    replayer = Replayer(workflows=[Goal], workflow_runner=workflow_runner(), data_converter=data_converter)
+    assert (await replayer.replay_workflow(history)).replay_failure is None
 
 
 async def see(page: Page, up: engine.EngineStatus, run: str, word: dict[str, str]) -> None:
