@@ -112,9 +112,10 @@ async def test_the_engine_holds_no_word_of_an_encrypted_run_and_the_web_ui_shows
     assert (await Client(home).view(first.id)).goal == f"raise it {plain['goal']}"
     await replay(home, view.id)
     assert (before.codec_url, up.address, up.ui_url) == ("", before.address, before.ui_url)
-    await see(page, up, view.id, sealed)
-    for file in screenshots("run-encrypted"):
-        await asyncio.to_thread(file.write_bytes, await page.screenshot())
+    await see_decoded(page, up, view.id, sealed)
+    await save(page, screenshots("run-decoded"))
+    await see_encrypted(page, up, view.id)
+    await save(page, screenshots("run-encrypted"))
 
 
 async def replay(home: Home, run: str) -> None:
@@ -125,21 +126,30 @@ async def replay(home: Home, run: str) -> None:
     assert (await replayer.replay_workflow(history)).replay_failure is None
 
 
-async def see(page: Page, up: engine.EngineStatus, run: str, word: dict[str, str]) -> None:
-    """The run's page shows its words by the codec server, and without it none."""
-    url = engine.run_url(up.ui_url, up.namespace, run)
-    await page.goto(url)
+async def see_decoded(page: Page, up: engine.EngineStatus, run: str, word: dict[str, str]) -> None:
+    """The run's page shows its words by the codec server."""
+    await page.goto(engine.run_url(up.ui_url, up.namespace, run))
     await expect(page.get_by_role("heading", name=run)).to_be_visible(timeout=20_000)
     await expect(page.get_by_text(word["rung"]).first).to_be_visible(timeout=20_000)
     await page.get_by_text("User Metadata").first.click()
     summary, details = (page.frame_locator(f"#user-metadata-{name}") for name in ("summary", "current-details"))
     await expect(summary.get_by_text(word["goal"])).to_be_visible(timeout=20_000)
     await expect(details.get_by_text("succeeded: done")).to_be_visible(timeout=20_000)
+
+
+async def see_encrypted(page: Page, up: engine.EngineStatus, run: str) -> None:
+    """Where nobody decodes, the same page shows no word."""
     await page.route(f"{up.codec_url}/**", lambda route: route.abort())
-    await page.goto(url)
+    await page.goto(engine.run_url(up.ui_url, up.namespace, run))
     await expect(page.get_by_role("heading", name=run)).to_be_visible(timeout=20_000)
     await expect(page.get_by_text("encryption-key-id").first).to_be_visible(timeout=20_000)
     assert "quokka" not in await page.content()
+
+
+async def save(page: Page, files: list[Path]) -> None:
+    picture = await page.screenshot()
+    for file in files:
+        await asyncio.to_thread(file.write_bytes, picture)
 
 
 async def test_the_scan_finds_what_is_only_compressed() -> None:
