@@ -53,7 +53,7 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     options = with_defaults(options, repository.top)
     preflight.contradictions(options)
     contract, facts = _contract(options, repository.top)
-    request = _request(options, repository.top, contract)
+    request = _sealed(_request(options, repository.top, contract), options, state)
     preflight.programs(request)
     preflight.usable(request)
     preflight.sandbox(request.sandbox)
@@ -146,6 +146,17 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
         raise preflight.invalid(error) from None
 
 
+def _sealed(request: GoalRequest, options: GoalOptions, state: Path) -> GoalRequest:
+    """The request as the engine may see its id and search attributes: with encryption on they hold no words."""
+    from ..activities.home import Home
+    from ..worker.keys import load_keys
+
+    ring = load_keys(Home(state))
+    if ring is None:
+        return request
+    return request.model_copy(update={"run": options.id or run_id("goal", ""), "label": ring.label(request.repo)})
+
+
 def _caps(options: GoalOptions) -> dict[str, object]:
     given = {
         "max_iterations": options.max_iterations,
@@ -171,7 +182,7 @@ def promote_target(text: str) -> PromoteTarget:
 
 
 def run_id(kind: str, text: str) -> str:
-    """A fresh readable id: the kind, the first words, six random digits."""
+    """A fresh readable id: the kind, the first words (none of an empty text), six random digits."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if len(slug) > SLUG:
         slug = slug[:SLUG].rpartition("-")[0] or slug[:SLUG]

@@ -12,7 +12,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -25,6 +30,7 @@ from ..workflows.model.goal import GoalRequest
 from ..workflows.model.reason import Reason, RunReason
 from ..workflows.model.view import RunStatus, RunView
 from ..workflows.rules.projection import project
+from .halted import halted
 from .link import PATIENCE, RPC_TIMEOUT, Link
 from .listing import has_ended, list_runs, memo, read_ledger, search_attributes
 from .nearest import nearest
@@ -98,6 +104,8 @@ async def ledger_page(link: Link, run: str, since: int, *, patience: float = PAT
     except UnreachableError:
         if await closed_as(link, run):  # it broke before its last word, and no worker can make it speak
             return kept.model_copy(update={"ended": True})
+        if why := await halted(link, run):
+            raise why from None
     try:
         return await _asked(link, run, since, patience=patience)
     except UnreachableError:
@@ -114,6 +122,8 @@ async def _asked(link: Link, run: str, since: int, *, patience: float) -> Ledger
             ),
             patience=patience,
         )
+    except WorkflowQueryFailedError as error:
+        raise UnreachableError(f"{run} does not answer: {one_line(error.message, 200)}") from error
     except RPCError as error:
         raise await refusal(link, run, error) from error
 

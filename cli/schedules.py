@@ -146,11 +146,13 @@ async def show(link: Link, name: str) -> ScheduleRow:
 
 async def pause(link: Link, name: str, note: str) -> None:
     """Let it rest."""
+    _refuse_plain(link, note)
     await _with(link, name, lambda handle: handle.pause(note=note or None, rpc_timeout=RPC_TIMEOUT))
 
 
 async def resume(link: Link, name: str, note: str) -> None:
     """Let it act again."""
+    _refuse_plain(link, note)
     await _with(link, name, lambda handle: handle.unpause(note=note or None, rpc_timeout=RPC_TIMEOUT))
 
 
@@ -173,6 +175,14 @@ async def _with(link: Link, name: str, ask: Callable[[ScheduleHandle], Awaitable
         if error.status is RPCStatusCode.NOT_FOUND:
             raise _unknown(name, await list_schedules(link)) from None
         raise
+
+
+def _refuse_plain(link: Link, note: str) -> None:
+    """The engine keeps notes of schedules as they are written."""
+    from ..worker.keys import load_keys
+
+    if note and load_keys(link.home):
+        raise RefusedError("the note would not be encrypted", hint="leave out --note")
 
 
 def _unknown(name: str, known: list[str]) -> RefusedError:

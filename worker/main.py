@@ -7,6 +7,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import NoReturn
 
@@ -20,9 +22,10 @@ from ..activities.workspaces.removal import delete_in_background
 from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, same_id, search_attributes
 from .assembly import make_workers
+from .codec import SealingCodec, load_codec
 from .connection import connect, is_local
 from .reaping import keep_tidy, reap, reap_replaced
-from .records import read_worker, record_this_worker, version, worker_identity
+from .records import read_server, read_worker, record_this_worker, version, worker_identity
 from .settings import Settings, load_settings
 from .state import host_id, open_state
 from .telemetry import log_to_stderr, worker_runtime
@@ -81,9 +84,9 @@ async def serve(settings: Settings) -> None:
             hint="stop it with `orch down`, or set ORCH_STATE",
         )
     same_id.settle(home)
-    identity = worker_identity(host_id(home), settings.labels)
-    record_this_worker(home, identity=identity)
-    client = await connect(home, identity=identity, runtime=worker_runtime(settings.metrics))
+    identity, codec = worker_identity(host_id(home), settings.labels), load_codec(home)
+    record_this_worker(home, identity=identity, codec=codec.mode)
+    client = await connect(home, identity=identity, runtime=worker_runtime(settings.metrics), serving=True)
     if not is_local(home):
         await search_attributes.register(client)
     for item in await reap(client, home):
@@ -93,8 +96,28 @@ async def serve(settings: Settings) -> None:
     delete_in_background()
     workers = make_workers(client, settings)
     log.info("worker_started", identity=identity, version=version(), slots=settings.slots)
-    await _serve_until(stop, workers, home, client)
+    async with _decoding(home, codec):
+        await _serve_until(stop, workers, home, client)
     log.info("worker_stopped", identity=identity)
+
+
+@asynccontextmanager
+async def _decoding(home: Home, codec: SealingCodec) -> AsyncIterator[None]:
+    """Decode payloads for the local Web UI meanwhile, if there is need; runs go on when that cannot be."""
+    server = read_server(home) if is_local(home) else None
+    if server is None or not server.codec_port:
+        yield
+        return
+    from .codec_server import CodecSite, serving  # late: most workers need no HTTP
+
+    origins = (server.ui_url, server.ui_url.replace("127.0.0.1", "localhost"))
+    async with AsyncExitStack() as stack:
+        try:
+            url = await stack.enter_async_context(serving(codec, CodecSite(server.codec_port, origins=origins)))
+            log.info("codec_server_started", url=url)
+        except RefusedError as error:
+            log.error("codec_server_refused", error=error.message, hint=error.hint)  # noqa: TRY400
+        yield
 
 
 def _stop_signal() -> asyncio.Event:

@@ -59,6 +59,8 @@ class ServerRecord(ProcessRecord):
 
     port: int
     ui_port: int
+    codec_port: int = 0
+    """Where the worker decodes payloads for the Web UI; 0: they never were encoded. Kept as the others are."""
     namespace: str = NAMESPACE
 
     @property
@@ -71,11 +73,18 @@ class ServerRecord(ProcessRecord):
         """Where the Web UI is."""
         return f"http://127.0.0.1:{self.ui_port}"
 
+    @property
+    def codec_url(self) -> str:
+        """Where the Web UI has payloads decoded; empty when it need not."""
+        return f"http://127.0.0.1:{self.codec_port}" if self.codec_port else ""
+
 
 class WorkerRecord(ProcessRecord):
     """The worker that serves this state directory."""
 
     identity: str
+    codec: str = "plain"
+    """How it encodes payloads (`SealingCodec.mode`)."""
 
 
 R = TypeVar("R", bound=ProcessRecord)
@@ -106,11 +115,12 @@ def labels_of(identity: str) -> frozenset[str]:
     return frozenset(label for label in identity.partition(" ")[2].split(",") if label)
 
 
-def record_this_worker(home: Home, *, identity: str) -> None:
+def record_this_worker(home: Home, *, identity: str, codec: str) -> None:
     """Record the calling process as the worker of its state directory."""
     pid = os.getpid()
     ticks = processes.start_ticks(pid) or 0
-    record = WorkerRecord(pid=pid, ticks=ticks, version=version(), started_at=now(), identity=identity)
+    this = {"pid": pid, "ticks": ticks, "version": version(), "started_at": now()}
+    record = WorkerRecord(**this, identity=identity, codec=codec)
     write_aside(home.engine / "worker.json", record.model_dump_json(indent=2) + "\n")
 
 

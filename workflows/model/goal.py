@@ -49,6 +49,7 @@ class GoalRequest(Value):
         template: the project's own prompt template; empty for the usual one.
         placement: where its attempts may go.
         priority: 1 to 5; where many runs wait for one host, those with the smaller number go first.
+        label: what the search attribute `OrchRepo` says instead of `repo`, where the engine must not learn the path.
         carried: events of the run so far, when it continued as new.
     """
 
@@ -67,6 +68,7 @@ class GoalRequest(Value):
     template: str = Field(default="", max_length=MAX_TEMPLATE)
     placement: Placement = Placement()
     priority: int = Field(default=USUAL_PRIORITY, ge=1, le=5)
+    label: str = ""
     carried: tuple[Event, ...] = ()
 
 
