@@ -30,7 +30,7 @@ from .places import Place
 from .prompts import agent_prompt
 from .snapshots import made_by_setup, take_candidate
 from .store import Store
-from .workspaces.registry import workspaces
+from .workspaces.registry import close_workspace, open_workspace, provider_of
 
 MADE_BY_SETUP = "made-by-setup"
 
@@ -54,9 +54,9 @@ class Attempts:
             return Workspace(path=None)
         opened = place.folder / "opened"
         if not opened.exists():
-            await in_thread(workspaces().open, store, place.folder, request.commit)
+            await in_thread(open_workspace, store, place.folder, request.commit)
             opened.touch()
-        writable = workspaces().writable(store, place.folder)
+        writable = provider_of(place.folder).writable(store, place.folder)
         async with ended_if_cancelled(place.folder / SETUP):
             setup, output = await set_up(
                 place, place.folder / "tree", request.contract, writable, sandbox=request.sandbox
@@ -73,7 +73,7 @@ class Attempts:
             place,
             request.agent,
             agent_prompt(request),
-            workspaces().writable(Store(self._home, request.store), place.folder),
+            provider_of(place.folder).writable(Store(self._home, request.store), place.folder),
             {},
             deadline=request.deadline,
             sandbox=request.sandbox,
@@ -157,7 +157,7 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     for measuring in ("measure", "gate", "review"):
         if (place.folder / measuring).exists():
             drop_measuring(store, place.folder / measuring)
-    workspaces().close(store, place.folder)
+    close_workspace(store, place.folder)
     for folder in (place.folder, place.folder / "review"):
         log_out(folder)
     place.release_ports()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..workflows.model.attempt import Snapshot
@@ -11,7 +11,10 @@ from .carry import carried_paths
 from .changes import GITLINK, Change, display, parse_raw
 from .git import Git
 from .protection import protected_changes, undo
-from .recording import make_ordinary, nested_repositories, record_tree, trust_times
+from .recording import open_nested, record_tree, trust_times
+from .store import Store
+from .trees import Trees
+from .upper_changes import upper_changes, without_conflicts
 
 MAX_NAMES = 20
 """How many paths, and how many warnings, a snapshot spells out: it travels in every history."""
@@ -30,7 +33,7 @@ def candidate_tree(
     else:
         git.run("read-tree", commit)
     left_out = [os.fsencode(path) for path in carried_paths(git.cwd, carried)]
-    warnings = _open_nested(git, left_out)
+    warnings = open_nested(git, left_out)
     odd = record_tree(git, without=left_out)
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
     changes = _changes(git, commit)
@@ -40,9 +43,30 @@ def candidate_tree(
     if foreign or restored:
         undo(git, [*foreign, *restored])
         changes = _changes(git, commit)
+    return _snapshot(commit, git.text("write-tree"), changes, restored, warnings)
+
+
+def upper_candidate(
+    store: Store, folder: Path, commit: str, *, protected: Sequence[str], carried: Sequence[str], made: Sequence[Change]
+) -> Snapshot:
+    """The same of an overlay workspace, from what was written in it: what was not touched is not looked at."""
+    with Trees(store.git) as trees:
+        found = upper_changes(store, folder, commit, trees, carried=carried, nested=True)
+        moved = list(filter(_is_moved_link, found.changes))
+        foreign = {*_left_as_made(found.changes, made), *moved}
+        restored = protected_changes([change for change in found.changes if change not in foreign], protected)
+        undone = {*foreign, *restored}
+        changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
+        tree = trees.spliced(found.tree, changes) or trees.write({})
+    return _snapshot(commit, tree, changes, restored, [*found.warnings, *_unrecorded(change.name for change in moved)])
+
+
+def _snapshot(
+    commit: str, tree: str, changes: Sequence[Change], restored: Sequence[Change], warnings: Sequence[str]
+) -> Snapshot:
     return Snapshot(
         commit=commit,
-        tree=git.text("write-tree"),
+        tree=tree,
         changed=len(changes),
         paths=tuple(display(change.name) for change in changes[:MAX_NAMES]),
         restored=_few([display(change.name) for change in restored]),
@@ -50,21 +74,15 @@ def candidate_tree(
     )
 
 
-def _open_nested(git: Git, left_out: Sequence[bytes]) -> list[str]:
-    """Turn repositories the agent made into plain folders, from the outermost inwards."""
-    warnings = []
-    while nested := [name for name in nested_repositories(git) if not _below(name, left_out)]:
-        for name in nested:
-            make_ordinary(git.cwd / os.fsdecode(name))
-            warnings.append(f"{display(name)} is a repository of its own: its files are recorded, its history is not")
-    return warnings
+def _left_as_made(changes: Sequence[Change], made: Sequence[Change]) -> set[Change]:
+    """What set-up made and nobody changed since."""
+    known = {(change.name, change.mode, change.id) for change in made}
+    return {change for change in changes if (change.name, change.mode, change.id) in known}
 
 
 def _not_by_agent(changes: Sequence[Change], made: Sequence[Change]) -> set[Change]:
     """Changes that are none of the agent's work: moved submodule links and what set-up made."""
-    known = {(change.name, change.mode, change.id) for change in made}
-    unchanged_since = {change for change in changes if (change.name, change.mode, change.id) in known}
-    return unchanged_since | set(filter(_is_moved_link, changes))
+    return _left_as_made(changes, made) | set(filter(_is_moved_link, changes))
 
 
 def _is_moved_link(change: Change) -> bool:
@@ -79,7 +97,11 @@ def _inside_submodules(git: Git, commit: str, changes: Sequence[Change], checkou
         links = [record for record in git.lines("ls-files", "-z", "--stage") if record.startswith(GITLINK.encode())]
         paths = [record.partition(b"\t")[2] for record in links]
         names |= {name for name in paths if _changed_since(git.cwd / os.fsdecode(name), checkout)}
-    return [f"changes inside the submodule {display(name)} are not recorded" for name in sorted(names)]
+    return _unrecorded(sorted(names))
+
+
+def _unrecorded(submodules: Iterable[bytes]) -> list[str]:
+    return [f"changes inside the submodule {display(name)} are not recorded" for name in submodules]
 
 
 def _changed_since(folder: Path, checkout: int) -> bool:
@@ -95,14 +117,10 @@ def setup_changes(git: Git, commit: str, carried: Sequence[str]) -> list[Change]
     return _changes(git, commit)
 
 
-def _few(texts: list[str]) -> tuple[str, ...]:
+def _few(texts: Sequence[str]) -> tuple[str, ...]:
     more = len(texts) - MAX_NAMES
     return (*texts[:MAX_NAMES], f"and {more} more") if more > 0 else tuple(texts)
 
 
 def _changes(git: Git, commit: str) -> list[Change]:
     return parse_raw(git.lines("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", commit))
-
-
-def _below(name: bytes, folders: Sequence[bytes]) -> bool:
-    return any(name == folder or name.startswith(folder + b"/") for folder in folders)

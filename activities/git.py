@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # a missing git is refused with a hint, not by a failing import
 import git
@@ -48,16 +49,38 @@ class GitError(Exception):
 
 
 @dataclass(frozen=True)
+class Talk:
+    """A git command that answers one question after the other."""
+
+    args: tuple[str, ...]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+
+    def ask(self, question: bytes) -> bytes:
+        """Send a question and return the first line of the answer, without its newline; more may be read on."""
+        try:
+            self.stdin.write(question)
+            self.stdin.flush()
+        except BrokenPipeError:
+            pass
+        if not (line := self.stdout.readline()):
+            raise GitError(self.args, 128, "it ended before it answered")
+        return line.removesuffix(b"\n")
+
+
+@dataclass(frozen=True)
 class Git:
     """Git in one place: a folder to stand in, and the variables that say which repository is meant.
 
     Attributes:
         cwd: where git is started.
         env: variables added to every call, such as GIT_DIR, GIT_WORK_TREE or GIT_INDEX_FILE.
+        prefix: a program and its arguments that become git, in a place of their own.
     """
 
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
 
     def at(self, cwd: Path) -> Git:
         """The same repository from another folder."""
@@ -86,10 +109,10 @@ class Git:
         """Run `git ARGS` and return (status, stdout, stderr) whatever the status is."""
         if not self.cwd.is_dir():  # GitPython would start git wherever this process stands
             return 128, b"", f"no such folder: {self.cwd}"
-        env = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **IDENTITY, **self.env}
+        argv, env = self._command(args)
         with _stream(stdin) as stream:
             status, out, err = git.Git(str(self.cwd)).execute(
-                [*_unset(env), "git", *SAFE_CONFIG, *args],
+                argv,
                 istream=stream,
                 with_extended_output=True,
                 with_exceptions=False,
@@ -102,6 +125,24 @@ class Git:
     def lines(self, *args: str, stdin: bytes | None = None) -> list[bytes]:
         """Run a command with `-z` output and return its NUL-separated records."""
         return [record for record in self.run(*args, stdin=stdin).split(b"\0") if record]
+
+    @contextmanager
+    def talk(self, *args: str) -> Iterator[Talk]:
+        """Keep `git ARGS` running for questions and answers; it ends with the block."""
+        argv, env = self._command(args)
+        process = git.Git(str(self.cwd)).execute(argv, istream=git.cmd.PIPE, as_process=True, env=env)
+        try:
+            yield Talk(args, process.proc.stdin, process.proc.stdout)
+        finally:
+            with suppress(OSError):
+                process.proc.stdin.close()
+            process.proc.stdout.close()
+            process.proc.stderr.close()
+            process.proc.wait()
+
+    def _command(self, args: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+        env = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **IDENTITY, **self.env}
+        return [*_unset(env), *self.prefix, "git", *SAFE_CONFIG, *args], env
 
 
 def _unset(ours: Mapping[str, str]) -> list[str]:

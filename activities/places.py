@@ -19,6 +19,7 @@ from .artifacts import kept_request
 from .home import Home
 from .processes import scrubbed_environment
 from .sandbox import TMP, Fence, wrap
+from .workspaces.registry import provider_of
 
 PORT_BLOCKS = 200
 PORTS_PER_BLOCK = 50
@@ -67,13 +68,16 @@ class Place:
         )
 
     def fenced(self, argv: tuple[str, ...], *writable: Path, sandbox: bool, network: bool) -> tuple[str, ...]:
-        """The command so that it writes only to the given paths and the private folders; itself without a sandbox."""
+        """The command so that it writes only to the given paths and the private folders (anywhere without a sandbox) and finds
+        the working copy.
+        """
         if not sandbox:
-            return argv
+            return provider_of(self.folder).entering(self.folder, argv)
         tmp = self.folder / "tmp"
         known = (*argv, self._request.path or os.environ.get("PATH", ""), self._request.repo)
         hidden = any(f"{TMP}/" in text for text in known)
-        return wrap(argv, Fence((*writable, self.folder / "home", tmp), network=network, tmp=None if hidden else tmp))
+        fence = Fence((*writable, self.folder / "home", tmp), network=network, tmp=None if hidden else tmp)
+        return provider_of(self.folder).entering(self.folder, wrap(argv, fence))
 
     def release_ports(self) -> None:
         """Give the port block back. Idempotent."""

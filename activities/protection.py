@@ -14,6 +14,9 @@ from .changes import NOTHING, Change, joined
 from .git import Git
 from .recording import untouched
 from .store import Store
+from .upper_changes import disturbed_upper
+from .workspaces import INDEX, TREE
+from .workspaces.overlay import is_overlay
 
 
 def matcher(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
@@ -37,6 +40,16 @@ def undo(git: Git, changes: Sequence[Change]) -> None:
     ordered = sorted(changes, key=lambda change: change.old_mode != NOTHING)
     lines = [f"{change.old_mode} {change.old_id}\t".encode() + change.name for change in ordered]
     git.run("update-index", "-z", "--index-info", stdin=joined(lines))
+
+
+def disturbed(store: Store, folder: Path, commit: str, protected: Sequence[str]) -> tuple[list[bytes], list[bytes]]:
+    """The protected paths of a measuring copy whose content changed, and those that are other files than at first."""
+    if is_overlay(folder):
+        changed, touched = disturbed_upper(store, folder, commit)
+        return _matching(changed, protected), _matching(touched, protected)
+    tree, index = folder / TREE, folder / INDEX
+    changed = changed_protected(store, tree, index=index, protected=protected)
+    return changed, touched_protected(store, tree, index=index, protected=protected)
 
 
 def changed_protected(store: Store, tree: Path, *, index: Path, protected: Sequence[str]) -> list[bytes]:

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..workflows.errors import HostFaultError
@@ -56,6 +56,21 @@ def make_ordinary(repository: Path) -> None:
         inner.unlink()
     if inner.exists():
         raise HostFaultError(f"cannot remove {display(inner)}", hint="see who may write there")
+
+
+def open_nested(git: Git, left_out: Sequence[bytes]) -> list[str]:
+    """Turn repositories the agent made into plain folders, from the outermost inwards; return a warning for each."""
+    warnings = []
+    while nested := [name for name in nested_repositories(git) if not below(name, left_out)]:
+        for name in nested:
+            make_ordinary(git.cwd / os.fsdecode(name))
+            warnings.append(f"{display(name)} is a repository of its own: its files are recorded, its history is not")
+    return warnings
+
+
+def below(name: bytes, folders: Collection[bytes]) -> bool:
+    """Whether a path is one of the folders or lies in one."""
+    return any(name == folder or name.startswith(folder + b"/") for folder in folders)
 
 
 def trust_times(git: Git) -> None:

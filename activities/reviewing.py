@@ -25,7 +25,7 @@ from .home import Home
 from .places import Place
 from .prompts import review_prompt
 from .store import Store
-from .workspaces.registry import workspaces
+from .workspaces.registry import open_workspace
 
 PROMPT = "review.md"
 """The prompt as it was made from the tree, before any launch."""
@@ -99,7 +99,7 @@ def _prepare(store: Store, place: Place, request: ReviewHead) -> str:
     nonce = sha256(f"{place.owner}\0{request.new}\0{_secret(place.folder)}".encode()).hexdigest()[:24]
     opened = place.folder / "opened"
     if not opened.exists():
-        workspaces().open(store, place.folder, request.new)
+        open_workspace(store, place.folder, request.new)
         diff = store.diff(request.old, request.new).decode("utf-8", "replace")
         cut = diff if len(diff) <= DIFF_LIMIT else diff[:DIFF_LIMIT] + "\n[cut: the rest is in your folder]\n"
         write_whole(place.folder / PROMPT, review_prompt(request, cut, nonce))

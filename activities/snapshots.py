@@ -12,7 +12,7 @@ from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, Snapshot
 from ..workflows.model.contract import Contract
 from ..workflows.model.goal import Baseline
-from .candidates import candidate_tree, setup_changes
+from .candidates import candidate_tree, setup_changes, upper_candidate
 from .changes import Change, display
 from .faults import explain
 from .git import Git, GitError
@@ -21,6 +21,9 @@ from .recording import nested_repositories, record_tree
 from .repository import Repository
 from .settings import check_filters
 from .store import Store
+from .trees import Trees
+from .upper_changes import upper_changes
+from .workspaces.overlay import is_overlay
 
 
 def take_baseline(store: Store, repository: Repository, run: str) -> Baseline:
@@ -72,9 +75,16 @@ def take_candidate(  # noqa: PLR0913 - one fact each
         return _recall(store, pinned, base=commit)
     if workspace.is_symlink() or not workspace.is_dir():
         raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
-    with _private(store, index) as private, _explained("the workspace cannot be recorded"):
-        git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
-        found = candidate_tree(git, commit, index=index, protected=contract.protected, carried=carried, made=made)
+    with _explained("the workspace cannot be recorded"):
+        if is_overlay(folder := workspace.parent):
+            given = {"protected": contract.protected, "carried": carried, "made": made}
+            found = upper_candidate(store, folder, commit, **given)
+        else:
+            with _private(store, index) as private:
+                git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+                found = candidate_tree(
+                    git, commit, index=index, protected=contract.protected, carried=carried, made=made
+                )
     message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
     record = _commit(store.git, found.tree, [commit], message)
     if _pin_new(store, {ref: record}):
@@ -86,9 +96,13 @@ def made_by_setup(
     store: Store, workspace: Path, *, commit: str, index: Path, carried: Sequence[str]
 ) -> tuple[Change, ...]:
     """What set-up changed in a workspace that was checked out from `commit` and that no agent has touched yet."""
-    with _private(store, index) as private, _explained("the workspace cannot be recorded"):
-        git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
-        return tuple(setup_changes(git, commit, carried))
+    with _explained("the workspace cannot be recorded"):
+        if is_overlay(folder := workspace.parent):
+            with Trees(store.git) as trees:
+                return tuple(upper_changes(store, folder, commit, trees, carried=carried).changes)
+        with _private(store, index) as private:
+            git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+            return tuple(setup_changes(git, commit, carried))
 
 
 def _baseline_commit(store: Store, repository: Repository, run: str) -> str:

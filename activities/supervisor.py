@@ -10,7 +10,7 @@ A program of the standard library alone (`python -I -S supervisor.py FOLDER LOCK
     exit.json           written last: the results are final
 """
 
-# ruff: noqa: PTH105, PTH119, PTH123, PTH208
+# ruff: noqa: PTH105, PTH123, PTH208
 from __future__ import annotations
 
 import ctypes
@@ -34,6 +34,9 @@ MARK = "ORCH_JOB"
 
 GUARD = "bwrap"
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
+
+GUARDED = 7
+"""How many words of a command may come before the program that it becomes, this one's name included."""
 
 SIGNALS = (("INT", 1.5), ("TERM", 1.5))
 """What is sent when a limit is reached, and the seconds to react to it; then comes KILL."""
@@ -211,7 +214,7 @@ class Supervisor:
         with open(reader, "rb") as report:
             problem = report.read().decode("utf-8", "replace")
         self.alone = False
-        self.spared = self.head if os.path.basename(step["argv"][0]) == GUARD else 0
+        self.spared = self.head if GUARD in map(os.path.basename, step["argv"][:GUARDED]) else 0
         self.pumps = {pump.source: pump for pump in streams}
         for descriptor in self.pumps:
             self.poll.register(descriptor, select.POLLIN)

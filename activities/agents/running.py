@@ -21,6 +21,8 @@ from ..excerpts import clean, excerpt
 from ..jobs import Job, Step, StepResult
 from ..places import Place
 from ..sandbox import not_executed
+from ..workspaces.overlay import not_entered
+from ..workspaces.registry import provider_of
 from ..workspaces.removal import remove_tree
 from . import resting, spending
 from .adapter import AgentCall, Launch
@@ -112,7 +114,7 @@ def _read(
     follower.close()
     reading = follower.reading
     follower.hear(agent.adapter.leftovers, launch, _tail(result.stderr))
-    _tidy(launch.tree, agent)
+    _tidy(provider_of(run.place.folder).written(run.place.folder), agent)
     usage, limit = follower.priced(prices), stopped_for(run.job) if result.exit.detail else None  # it ended by itself
     if run.job.exists():
         spending.note(run.job, usage)
@@ -148,7 +150,7 @@ def _ended(result: StepResult, limit: Outcome | None) -> Exit:
     if limit is not None:
         return result.exit.model_copy(update={"detail": limit.detail})
     silent = result.exit.kind is ExitKind.FAILED and not _tail(result.stdout)
-    missing = not_executed(_tail(result.stderr)) if silent else ""
+    missing = silent and (not_executed(_tail(result.stderr)) or not_entered(_tail(result.stderr)))
     return Exit(kind=ExitKind.NOT_STARTED, detail=missing) if missing else result.exit
 
 

@@ -16,7 +16,7 @@ from ..home import Home
 from ..jobs import end_job, run_job
 from ..places import Place
 from ..store import Store
-from ..workspaces.registry import workspaces
+from ..workspaces.registry import close_workspace, open_workspace
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
 from .tampering import tampered
@@ -89,13 +89,13 @@ def drop_measuring(store: Store, folder: Path) -> None:
     """End what still runs of a measurement and remove its copy; its verdict and logs stay. Idempotent."""
     for job in ("setup", JOB):
         end_job(folder / job)
-    workspaces().close(store, folder)
+    close_workspace(store, folder)
 
 
 def _open_once(store: Store, folder: Path, commit: str) -> Path:
     opened = folder / "opened"
     if not opened.exists():
-        workspaces().open(store, folder, commit)
+        open_workspace(store, folder, commit, measuring=True)
         opened.touch()
     return folder / "tree"
 

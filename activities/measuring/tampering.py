@@ -7,7 +7,7 @@ from pathlib import Path
 from ...workflows.model.attempt import Measure
 from ..changes import display
 from ..places import Place
-from ..protection import changed_protected, touched_protected
+from ..protection import disturbed
 from ..store import Store
 
 MAX_NAMES = 20
@@ -23,9 +23,7 @@ def tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
     """
     if not request.contract.protected:
         return ()
-    tree, index, protected = place.folder / "tree", place.folder / "index", request.contract.protected
-    changed = changed_protected(store, tree, index=index, protected=protected)
-    touched = touched_protected(store, tree, index=index, protected=protected)
+    changed, touched = disturbed(store, place.folder, request.commit, request.contract.protected)
     habits = place.home.run(request.attempt.run) / HABITS
     if request.attempt.iteration == 0:
         habits.write_bytes(b"\0".join(touched))

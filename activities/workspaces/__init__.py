@@ -11,7 +11,10 @@ TREE = "tree"
 """The working copy, in the workspace's folder."""
 
 INDEX = "index"
-"""The pristine index of the checkout, beside it: what a snapshot compares with, out of an agent's way."""
+"""The pristine index of a full checkout, beside it: what a snapshot compares with, out of an agent's way."""
+
+RECORD = "provider"
+"""The file in a workspace's folder that names who made it."""
 
 
 class Provider(Protocol):
@@ -20,11 +23,15 @@ class Provider(Protocol):
     name: str
 
     def open(self, store: Store, folder: Path, commit: str) -> Path:
-        """Check `commit` out in `folder`/tree, keep its index as `folder`/index, return the tree.
+        """Make a working copy of `commit` for an agent at `folder`/tree and return that path.
 
         What an interrupted call left is replaced. Raises RefusedError when the commit cannot be checked out,
-        HostFaultError when the host stands in the way.
+        HostFaultError when the host stands in the way, UnfitError when another provider must do it.
         """
+        ...
+
+    def copy(self, store: Store, folder: Path, commit: str) -> Path:
+        """The same for measuring: as fresh, and made of what lies here already where that is faster."""
         ...
 
     def close(self, store: Store, folder: Path) -> None:
@@ -34,3 +41,21 @@ class Provider(Protocol):
     def writable(self, store: Store, folder: Path) -> tuple[Path, ...]:
         """What a process in the sandbox must be able to write besides the tree, so that git works in it."""
         ...
+
+    def entering(self, folder: Path, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """The command so that it finds the working copy at `folder`/tree; what runs without that may find nothing."""
+        ...
+
+    def written(self, folder: Path) -> Path:
+        """Where that lies which was written in the working copy since it was opened, perhaps among other files."""
+        ...
+
+
+class UnfitError(Exception):
+    """The commit needs another provider of workspaces; what it says is the reason."""
+
+
+def note_provider(folder: Path, name: str) -> None:
+    """Record who makes the workspace in a folder, before anything of it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORD).write_text(name)

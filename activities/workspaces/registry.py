@@ -3,27 +3,68 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from ...workflows.errors import RefusedError
-from . import Provider
+from ..home import Home
+from ..store import Store
+from . import RECORD, Provider, UnfitError
 from .clone import CloneProvider
+from .overlay import OverlayProvider
+from .probing import overlay_flaw
 from .worktree import WorktreeProvider
 
-PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in (CloneProvider(), WorktreeProvider())}
+PROVIDERS: dict[str, Provider] = {p.name: p for p in (OverlayProvider(), CloneProvider(), WorktreeProvider())}
+"""In the order in which `auto` prefers them."""
 
 VARIABLE = "ORCH_WORKSPACES"
 """Names the provider in the worker's environment; `auto` is the default."""
 
 
-def workspaces() -> Provider:
-    """The chosen provider; `auto` takes clones: they work on every host, and git inside one reaches nothing outside.
+def choose(home: Home) -> Provider:
+    """The provider of new workspaces; `auto` takes the fastest one that works in this state directory.
 
-    Linked worktrees share refs, stash and settings of the store among all agents, and its objects are theirs to write.
+    Linked worktrees come last: they share refs, stash and settings of the store among all agents, and its objects are
+    theirs to write. Raises RefusedError for a name that is unknown, or of a provider that does not work here.
     """
     name = os.environ.get(VARIABLE) or "auto"
-    if name == "auto":
-        return PROVIDERS["clone"]
-    if name not in PROVIDERS:
+    if name != "auto" and name not in PROVIDERS:
         known = ", ".join(["auto", *sorted(PROVIDERS)])
         raise RefusedError(f"{VARIABLE} is {name!r}: no provider of workspaces", hint=f"use one of {known}")
-    return PROVIDERS[name]
+    why_not = flaws(home)
+    if name in why_not:
+        raise RefusedError(f"{VARIABLE} is {name!r}, but {why_not[name]}", hint="use auto: it takes what works here")
+    return next(
+        provider
+        for provider in PROVIDERS.values()
+        if name == provider.name or (name == "auto" and provider.name not in why_not)
+    )
+
+
+def flaws(home: Home) -> dict[str, str]:
+    """The providers that do not work in this state directory, and why, found by trying once for each boot."""
+    flaw = overlay_flaw(home)
+    return {OverlayProvider.name: flaw} if flaw else {}
+
+
+def open_workspace(store: Store, folder: Path, commit: str, *, measuring: bool = False) -> Path:
+    """Open a workspace for a commit, or a copy of it for measuring, by the provider that suits; return its tree."""
+    provider = choose(store.home)
+    close_workspace(store, folder)
+    try:
+        return (provider.copy if measuring else provider.open)(store, folder, commit)
+    except UnfitError:
+        return PROVIDERS["clone"].open(store, folder, commit)
+
+
+def close_workspace(store: Store, folder: Path) -> None:
+    """Remove a workspace, whoever made it and whatever state it is in; nothing to remove is no error."""
+    provider_of(folder).close(store, folder)
+
+
+def provider_of(folder: Path) -> Provider:
+    """The provider that made a workspace; the simplest one where that is not recorded."""
+    try:
+        return PROVIDERS[(folder / RECORD).read_text().strip()]
+    except (OSError, KeyError):
+        return PROVIDERS["worktree" if os.environ.get(VARIABLE) == "worktree" else "clone"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
-from . import INDEX, TREE
+from . import INDEX, RECORD, TREE, note_provider
 from .removal import discard, sweep
 
 
@@ -24,6 +24,7 @@ class WorktreeProvider:
     def open(self, store: Store, folder: Path, commit: str) -> Path:
         """Check out into a new worktree; only publishing its entry is done under the store's lock."""
         self.close(store, folder)
+        note_provider(folder, self.name)
         tree, admin = folder / TREE, _admin(store, folder)
         tree.mkdir(parents=True)
         (tree / ".git").write_bytes(b"gitdir: " + os.fsencode(admin) + b"\n")
@@ -37,6 +38,10 @@ class WorktreeProvider:
         shutil.copy2(admin / "index", folder / INDEX)  # with its time: git compares it with those of the files
         return tree
 
+    def copy(self, store: Store, folder: Path, commit: str) -> Path:
+        """One like any other."""
+        return self.open(store, folder, commit)
+
     def close(self, store: Store, folder: Path) -> None:
         """Rename away under the lock, delete after it; nothing is followed out of the folder."""
         if folder.is_symlink():
@@ -44,13 +49,22 @@ class WorktreeProvider:
         with store.lock():
             discard(_admin(store, folder), store.path)
             discard(folder / TREE, folder)
-        (folder / INDEX).unlink(missing_ok=True)
+        for name in (INDEX, RECORD):
+            (folder / name).unlink(missing_ok=True)
         sweep(store.path)
         sweep(folder)
 
     def writable(self, store: Store, folder: Path) -> tuple[Path, ...]:
         """The worktree's entry (HEAD, index, logs) and the store's objects."""
         return _admin(store, folder), store.git_dir / "objects"
+
+    def entering(self, folder: Path, argv: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 - it is there for all
+        """The command itself."""
+        return argv
+
+    def written(self, folder: Path) -> Path:
+        """The tree."""
+        return folder / TREE
 
 
 def _admin(store: Store, folder: Path) -> Path:

@@ -1,0 +1,118 @@
+"""Trees of the store, folder by folder, through git processes that stay: what is not asked for costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import NamedTuple, Self
+
+from .changes import NOTHING, Change
+from .git import Git, GitError, Talk
+
+TREE_MODE = "40000"
+
+
+class Entry(NamedTuple):
+    """What a tree says of a name: an octal mode without leading zeros, as git writes it, and an object id."""
+
+    mode: str
+    id: str
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is a folder."""
+        return self.mode == TREE_MODE
+
+
+Folder = Mapping[bytes, Entry]
+"""The entries of one tree, by name."""
+
+
+class Trees:
+    """Reads and writes trees; a context manager that ends its processes."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._stack = ExitStack()
+        self._reader: Talk | None = None
+        self._writer: Talk | None = None
+
+    def __enter__(self) -> Self:
+        """Nothing is started before the first question."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes."""
+        self._stack.close()
+
+    def tree_of(self, name: str) -> str:
+        """The id of the tree that a commit, ref or tree names; raise GitError when there is none."""
+        return self._ask(f"{name}^{{tree}}")[0]
+
+    def read(self, tree: str) -> dict[bytes, Entry]:
+        """The entries of a tree; raise GitError when it is missing."""
+        oid, data = self._ask(tree)
+        width, entries, at = len(oid) // 2, {}, 0
+        while at < len(data):
+            space = data.index(b" ", at)
+            end = data.index(b"\0", space)
+            entries[data[space + 1 : end]] = Entry(
+                data[at:space].decode(), data[end + 1 : (at := end + 1 + width)].hex()
+            )
+        return entries
+
+    def write(self, folder: Folder) -> str:
+        """Write a tree and return its id."""
+        if self._writer is None:
+            self._writer = self._stack.enter_context(self._git.talk("mktree", "-z", "--missing", "--batch"))
+        lines = (f"{e.mode} {_kind(e)} {e.id}\t".encode() + name + b"\0" for name, e in folder.items())
+        return self._writer.ask(b"".join(lines) + b"\0").decode()
+
+    def files(self, name: bytes, entry: Entry) -> Iterator[tuple[bytes, Entry]]:
+        """Everything at and below an entry that is no tree, with its path."""
+        if not entry.is_tree:
+            yield name, entry
+            return
+        for inner, found in self.read(entry.id).items():
+            yield from self.files(name + b"/" + inner, found)
+
+    def spliced(self, tree: str | None, changes: Iterable[Change]) -> str | None:
+        """A tree with changes made to it; None when nothing is left in it. Only trees on the way are looked at."""
+        leaves: dict[bytes, Entry | None] = {}
+        inner: dict[bytes, list[Change]] = {}
+        for change in changes:
+            first, below, rest = change.name.partition(b"/")
+            if below:
+                inner.setdefault(first, []).append(_renamed(change, rest))
+            else:
+                leaves[first] = None if change.mode == NOTHING else Entry(change.mode, change.id)
+        entries = self.read(tree) if tree else {}
+        for name, below_it in inner.items():
+            before = entries.pop(name, None)
+            after = self.spliced(before.id if before and before.is_tree else None, below_it)
+            if after:
+                entries[name] = Entry(TREE_MODE, after)
+        for name, leaf in leaves.items():
+            if leaf:
+                entries[name] = leaf
+            elif name not in inner:
+                entries.pop(name, None)
+        return self.write(entries) if entries else None
+
+    def _ask(self, name: str) -> tuple[str, bytes]:
+        if self._reader is None:
+            self._reader = self._stack.enter_context(self._git.talk("cat-file", "--batch"))
+        answer = self._reader.ask(f"{name}\n".encode())
+        oid, *facts = answer.decode().rsplit(" ", 2)
+        if len(facts) != 2:
+            raise GitError(self._reader.args, 128, answer.decode())
+        data = self._reader.stdout.read(int(facts[1]) + 1)
+        return oid, data[:-1]
+
+
+def _kind(entry: Entry) -> str:
+    return {TREE_MODE: "tree", "160000": "commit"}.get(entry.mode, "blob")
+
+
+def _renamed(change: Change, name: bytes) -> Change:
+    return Change(change.old_mode, change.mode, change.old_id, change.id, name)

@@ -1,0 +1,121 @@
+"""The read-only layers below overlay workspaces: checkouts of commits, each made once and shared by all.
+
+    stores/<key>/bases/
+    ├── of/<commit>        the tree of that commit
+    ├── <name>.lock        held while the layer is made, opened or removed
+    └── <name>/            tree (the files), used (touched whenever the layer is opened)
+
+A layer belongs to one boot of the host: what a power cut left of it is trusted by nobody afterwards.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..faults import explain
+from ..git import Git, GitError
+from ..store import Store
+from . import TREE, UnfitError
+from .gitdir import make_git_dir, settings_digest
+from .removal import discard, remove_tree, sweep
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+USED = "used"
+
+_CHECKOUT = ("-c", "checkout.workers=0", "-c", "checkout.thresholdForParallelism=100")
+"""All cores at once: it is done once for all workspaces."""
+
+
+def bases_of(store: Store) -> Path:
+    """The folder of a store's layers."""
+    return store.path / "bases"
+
+
+def tree_of(store: Store, commit: str) -> str:
+    """The tree of a commit; remembered, since asking git takes longer than opening a workspace."""
+    known = bases_of(store) / "of" / commit
+    if not known.exists():
+        tree = store.tree_of(commit)
+        known.parent.mkdir(parents=True, exist_ok=True)
+        aside = known.with_name(f"{commit}.{os.getpid()}")
+        aside.write_text(tree)
+        aside.replace(known)
+    return known.read_text()
+
+
+def name_of(store: Store, commit: str) -> str:
+    """The name of the layer that holds the checkout of a commit, made or not."""
+    boot = BOOT_ID.read_text()[:8] if BOOT_ID.exists() else "unknown"
+    return f"{tree_of(store, commit)[:40]}-{settings_digest(store)}-{boot}"
+
+
+def is_made(store: Store, name: str) -> bool:
+    """Whether the layer is there, whole."""
+    return (bases_of(store) / name / USED).exists()
+
+
+def plain_base(store: Store, commit: str) -> str:
+    """The name of the layer with the checkout of a commit, made now if it is not there.
+
+    Raises UnfitError, RefusedError when the commit cannot be checked out, HostFaultError when the host is in the way.
+    """
+    name = name_of(store, commit)
+    if not is_made(store, name):
+        with layer_lock(store, name):
+            if not is_made(store, name):
+                _make(store, name, commit)
+    return name
+
+
+@contextmanager
+def layer_lock(store: Store, name: str, *, shared: bool = False) -> Iterator[None]:
+    """Hold a layer's lock: alone to make or remove it, shared to write its name into a workspace."""
+    bases_of(store).mkdir(parents=True, exist_ok=True)
+    with (bases_of(store) / f"{name}.lock").open("ab") as handle:
+        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
+
+
+def ready_at(store: Store, name: str) -> float:
+    """Unix time from which on git sees every edit above the layer: git compares whole seconds."""
+    return (bases_of(store) / name / TREE / ".git" / "index").stat().st_mtime
+
+
+def _make(store: Store, name: str, commit: str) -> None:
+    """Check out aside and rename into place. Call it under the layer's lock."""
+    layer, aside = bases_of(store) / name, bases_of(store) / f"{name}.new"
+    remove_tree(aside)
+    if layer.exists():
+        discard(layer, bases_of(store))
+    tree = aside / TREE
+    tree.mkdir(parents=True)
+    try:
+        _check_out(store, tree, commit)
+    except BaseException:
+        remove_tree(aside)
+        raise
+    (aside / USED).touch()
+    aside.rename(layer)
+    sweep(bases_of(store))
+
+
+def _check_out(store: Store, tree: Path, commit: str) -> None:
+    """A checkout whose index is younger than all its files, so that git never reads them again to be sure."""
+    if store.git.ok("cat-file", "-e", f"{commit}:.gitmodules"):
+        raise UnfitError("it has submodules")
+    git_dir = tree / ".git"
+    make_git_dir(store, git_dir, commit)
+    try:
+        git = Git(tree, {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(tree)})
+        git.run(*_CHECKOUT, "read-tree", "--reset", "-u", commit)
+    except GitError as error:
+        hint = "see that the programs its filters name are installed"
+        raise explain(error, "the commit cannot be checked out", hint=hint) from error
+    ready = math.floor(time.time()) + 1
+    os.utime(git_dir / "index", (ready, ready))

@@ -1,0 +1,100 @@
+"""Whether overlays work in a state directory, found by trying: mounted as they will be, written to and looked at."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .. import processes
+from ..home import Home
+from . import enter
+from .bases import BOOT_ID
+from .removal import remove_tree
+
+KEPT = "overlays"
+"""What the last try found, in the state directory: the boot, then the reason why not, if any."""
+
+UNUSABLE = frozenset({"overlay", "fuse", "nfs", "nfs4", "9p", "cifs", "smb3", "ecryptfs", "vboxsf", "virtiofs"})
+"""Kinds of file systems that overlays cannot be written on, or only almost."""
+
+PROBE = """
+[ "$(stat -c %i kept)" = "$1" ] || { echo "files change their inode numbers under an overlay"; exit 1; }
+echo new > kept && mv gone moved && rm -r folder && mkdir folder && ln -s kept link || exit 1
+"""
+
+TIMEOUT_S = 30.0
+
+
+def overlay_flaw(home: Home) -> str:
+    """Why overlay workspaces cannot be used here; empty when they can. Tried once for each boot and user."""
+    kept, boot = home.root / KEPT, f"{BOOT_ID.read_text().strip() if BOOT_ID.exists() else ''} {os.geteuid()}"
+    if kept.is_file():
+        known, _, flaw = kept.read_text(encoding="utf-8").partition("\n")
+        if known == boot:
+            return flaw
+    flaw = _tried(home.root)
+    home.root.mkdir(parents=True, exist_ok=True)
+    aside = kept.with_name(f"{KEPT}.{os.getpid()}")
+    aside.write_text(f"{boot}\n{flaw}", encoding="utf-8")
+    aside.replace(kept)
+    return flaw
+
+
+def _tried(root: Path) -> str:
+    if not sys.platform.startswith("linux"):
+        return "overlays need Linux"
+    root.mkdir(parents=True, exist_ok=True)
+    kind = _file_system(root.resolve())
+    if kind.partition(".")[0] in UNUSABLE:
+        return f"the state directory lies on a file system of the kind {kind}"
+    folder = Path(tempfile.mkdtemp(dir=root, prefix="probe-"))
+    try:
+        return _flaw(folder)
+    except OSError as error:
+        return f"trying it failed: {error}"
+    finally:
+        remove_tree(folder)
+
+
+def _flaw(folder: Path) -> str:
+    layer = folder / "bases" / "layer" / "tree"
+    for path in (layer / "folder", folder / "upper", folder / "work", folder / "tree"):
+        path.mkdir(parents=True)
+    for name in ("kept", "gone", "folder/inner"):
+        (layer / name).write_text("old")
+    (folder / "base").write_text("layer\n")
+    script = ("sh", "-c", PROBE, "sh", str((layer / "kept").stat().st_ino))
+    argv = (sys.executable, "-I", "-S", enter.__file__, str(folder), "work", *script)
+    done = processes.run(
+        processes.Command(argv, folder / "tree", processes.scrubbed_environment({})), timeout_s=TIMEOUT_S
+    )
+    if not done.exit.ok:
+        said = (done.stdout + done.stderr).decode(errors="replace").strip()
+        return said.removeprefix(enter.COMPLAINT) or str(done.exit)
+    return _misread(folder / "upper", layer)
+
+
+def _misread(upper: Path, layer: Path) -> str:
+    """What is not as the overlay should have left it."""
+    gone = (upper / "gone").lstat()
+    marks = {name.partition(".")[2] for name in os.listxattr(upper / "folder")}
+    if not (gone.st_rdev == 0 and (gone.st_mode & 0o170000) == 0o020000):
+        return "a deleted file leaves no whiteout"
+    if "overlay.opaque" not in marks:
+        return "a folder made anew is not marked as such"
+    if (layer / "kept").read_text() != "old" or (upper / "kept").read_text() != "new\n":
+        return "writing reaches the layer below"
+    return ""
+
+
+def _file_system(path: Path) -> str:
+    """The kind of the file system that holds a path."""
+    best, kind = "", ""
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        before, _, after = line.partition(" - ")
+        point = before.split()[4].encode().decode("unicode_escape")
+        if path.is_relative_to(point) and len(point) >= len(best):
+            best, kind = point, after.split()[0]
+    return kind
