@@ -1,6 +1,7 @@
 """Applies edit scripts as an agent's tools would: a program of its own, so that it can run inside of a workspace.
 
-`python editor.py FILE` reads a marshalled list of (folder, script) and applies each script in its folder. A script is a sequence of (operation, *arguments), names and contents being bytes. An edit that cannot be made is left out:
+`python editor.py FILE [ENTER]` reads a marshalled list of (tree, [(part, script), …]) and applies each script in its part of the tree. With ENTER,
+the path of `enter.py`, a child for each enters the overlay workspace first: what that program does, without its start. A script is a sequence of (operation, *arguments), names and contents being bytes. An edit that cannot be made is left out:
 where one workspace can make it and another one cannot, their trees differ, which is what the tests look for.
 """
 
@@ -27,9 +28,9 @@ def operation(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def apply(place: str, script: Script) -> None:
-    """Make the edits of a script in a folder, in order."""
-    os.chdir(place)
+def apply(tree: str, part: str, script: Script) -> None:
+    """Make the edits of a script in a folder of a tree, in order."""
+    os.chdir(os.path.join(tree, part))
     for name, *arguments in script:
         try:
             OPERATIONS[name](*arguments)
@@ -197,11 +198,11 @@ def nested(name: bytes, committed: bool) -> None:
 
 
 @operation
-def mark(name: bytes) -> None:
-    """Set attributes that the file system of a workspace may use itself."""
-    for prefix in ("user", "trusted"):
+def mark(name: bytes, attribute: str, value: bytes) -> None:
+    """Set an attribute that the file system of a workspace may keep its own marks in."""
+    for space in ("user", "trusted"):
         try:
-            os.setxattr(name, f"{prefix}.overlay.opaque", b"y")
+            os.setxattr(name, f"{space}.overlay.{attribute}", value)
         except OSError:
             continue
 
@@ -244,12 +245,36 @@ def _clear(name: bytes) -> None:
         delete(name)
 
 
+def _in_child(enter: Callable[..., None], tree: str, bundle: Sequence[tuple[str, Script]]) -> None:
+    """Enter the workspace of a tree and make its edits, as a process of its own."""
+    if child := os.fork():
+        if os.waitpid(child, 0)[1]:
+            raise SystemExit(f"{tree}: not edited")
+        return
+    try:
+        os.chdir(tree)
+        enter(os.path.dirname(tree), view=False)
+        for part, script in bundle:
+            apply(tree, part, script)
+    except BaseException as error:
+        os.write(2, f"{tree}: {error!r}\n".encode())
+        os._exit(1)
+    os._exit(0)
+
+
 def main() -> None:
     """Apply what the file holds."""
     with open(sys.argv[1], "rb") as file:
         work = marshal.load(file)
-    for place, script in work:
-        apply(place, script)
+    if sys.argv[2:]:
+        sys.path.insert(0, os.path.dirname(sys.argv[2]))
+        from enter import enter  # type: ignore[import-not-found]
+    for tree, bundle in work:
+        if sys.argv[2:]:
+            _in_child(enter, tree, bundle)
+        else:
+            for part, script in bundle:
+                apply(tree, part, script)
 
 
 if __name__ == "__main__":

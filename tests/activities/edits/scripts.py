@@ -42,7 +42,11 @@ LINKS = {b"link.md": b"docs/index.md", b"shortcut": b"docs/deep", b"dangling": b
 ATTRIBUTES = b"*.crlf text eol=crlf\n*.up filter=up\n*.id ident\n*.bin -text\nwin.txt text\n"
 """The .gitattributes of a second commit: a file that came before them is not as they say, and stays so until touched."""
 
-FILTER = (("filter.up.clean", "tr A-Z a-z"), ("filter.up.smudge", "tr a-z A-Z"))
+MACRO = b"[attr]loud filter=up\n"
+"""What the .gitattributes at the very top alone can define."""
+
+FILTER = ("filter.up.clean", "tr A-Z a-z")
+"""Without a way back: a process for each checked-out file would cost more than all the rest."""
 
 FOLDERS = (b"src", b"src/pkg0", b"src/pkg1", b"src/pkg2", b"docs", b"docs/deep", b"docs/deep/er", b"build")
 NEW_FOLDERS = (b"new", b"new/deep", b"cache", b"src/gen", b"docs/new", b"build/x", b"src/pkg0/sub")
@@ -57,13 +61,14 @@ ATTRIBUTE_FILES = (b".gitattributes", b"src/.gitattributes", b"src/pkg1/.gitattr
 IGNORES = (b"*.log\n", b"*.py\n", b"*\n", b"/new/\n", b"!*.log\n", b"pkg0/\n!pkg0/mod1.py\n", b"*.md\n", b"\n", b"new\n")
 CONVERSIONS = (
     b"* text=auto\n", b"* text eol=lf\n", b"*.txt -text\n", b"*.py text eol=crlf\n", b"* -filter -ident\n", b"*.py filter=up\n",
-    b"*.md ident\n", b"* binary\n", b"[attr]loud filter=up\n*.txt loud\n", b"*.up !filter\n", b"*.py text\n", b"",
+    b"*.md ident\n", b"* binary\n", b"*.txt loud\n", b"*.up !filter\n", b"*.py text\n", b"",
 )  # fmt: skip
 CONTENTS = (
     b"", b"new\n", b"a\r\nb\r\n", b"mixed\r\nends\n", b"$Id: 0123 $\n$Id$\n", b"LOUD\n", b"\0binary\r\n", b"value = 10\n",
     b"no newline", b"x" * 5000, b"\xef\xbb\xbfbom\r\n",
 )  # fmt: skip
 TARGETS = (b"README.md", b"docs", b"src/pkg0", b"/nowhere/at/all", b"mod0.py", b".", b"new", b"odd\ntarget", b".gitignore")
+MARKS = (("opaque", b"y"), ("redirect", b"docs"), ("redirect", b"/src/pkg0"), ("whiteout", b"y"), ("metacopy", b""))
 MODES = (0o644, 0o755, 0o600, 0o444, 0o711, 0o654)
 
 PLAIN_FILES = (*FILES, *LINKS, b".gitattributes")
@@ -177,7 +182,7 @@ _WEIGHTED: tuple[tuple[int, _Kind], ...] = (
     (4, _folder),
     (1, lambda c: ("special", _any(c), c.choice(("fifo", "socket")))),
     (2, lambda c: ("nested", _place(c), c.random() < 0.5)),
-    (1, lambda c: ("mark", _place(c))),
+    (1, lambda c: ("mark", _any(c), *c.choice(MARKS))),
     (3, _rules),
 )
 _KINDS = [kind for weight, kind in _WEIGHTED for _ in range(weight)]
