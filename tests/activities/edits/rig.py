@@ -167,7 +167,10 @@ class Rig:
     def _difference(self, wanted: str, found: str) -> str:
         if ":" in wanted + found:
             return f"wanted {wanted}\nfound {found}"
-        both = {"GIT_DIR": str(self.store.git_dir), "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._repo / ".git/objects")}
+        both = {
+            "GIT_DIR": str(self.store.git_dir),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._repo / ".git/objects"),
+        }
         return _git(self.folder, "diff-tree", "-r", wanted, found, **both)
 
     @property

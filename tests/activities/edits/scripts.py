@@ -58,7 +58,17 @@ NEW_FILES = (
 RULES = (b".gitignore", b"src/.gitignore", b"docs/.gitignore", b"new/.gitignore")
 ATTRIBUTE_FILES = (b".gitattributes", b"src/.gitattributes", b"src/pkg1/.gitattributes", b"new/.gitattributes")
 
-IGNORES = (b"*.log\n", b"*.py\n", b"*\n", b"/new/\n", b"!*.log\n", b"pkg0/\n!pkg0/mod1.py\n", b"*.md\n", b"\n", b"new\n")
+IGNORES = (
+    b"*.log\n",
+    b"*.py\n",
+    b"*\n",
+    b"/new/\n",
+    b"!*.log\n",
+    b"pkg0/\n!pkg0/mod1.py\n",
+    b"*.md\n",
+    b"\n",
+    b"new\n",
+)
 CONVERSIONS = (
     b"* text=auto\n", b"* text eol=lf\n", b"*.txt -text\n", b"*.py text eol=crlf\n", b"* -filter -ident\n", b"*.py filter=up\n",
     b"*.md ident\n", b"* binary\n", b"*.txt loud\n", b"*.up !filter\n", b"*.py text\n", b"",
@@ -67,7 +77,17 @@ CONTENTS = (
     b"", b"new\n", b"a\r\nb\r\n", b"mixed\r\nends\n", b"$Id: 0123 $\n$Id$\n", b"LOUD\n", b"\0binary\r\n", b"value = 10\n",
     b"no newline", b"x" * 5000, b"\xef\xbb\xbfbom\r\n",
 )  # fmt: skip
-TARGETS = (b"README.md", b"docs", b"src/pkg0", b"/nowhere/at/all", b"mod0.py", b".", b"new", b"odd\ntarget", b".gitignore")
+TARGETS = (
+    b"README.md",
+    b"docs",
+    b"src/pkg0",
+    b"/nowhere/at/all",
+    b"mod0.py",
+    b".",
+    b"new",
+    b"odd\ntarget",
+    b".gitignore",
+)
 MARKS = (("opaque", b"y"), ("redirect", b"docs"), ("redirect", b"/src/pkg0"), ("whiteout", b"y"), ("metacopy", b""))
 MODES = (0o644, 0o755, 0o600, 0o444, 0o711, 0o654)
 
@@ -158,7 +178,9 @@ def _folder(chance: random.Random) -> _Edit:
     """A folder replaced by a new one, often with some of the names that the old one had."""
     name = _place(chance)
     old = [file[len(name) + 1 :] for file in FILES if file.startswith(name + b"/")]
-    names = chance.sample(old, min(len(old), chance.randrange(3))) + chance.sample((b"fresh.py", b"f.log"), chance.randrange(3))
+    names = chance.sample(old, min(len(old), chance.randrange(3))) + chance.sample(
+        (b"fresh.py", b"f.log"), chance.randrange(3)
+    )
     return ("folder", name, tuple((inner, _content(chance)) for inner in names))
 
 
