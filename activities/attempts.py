@@ -19,6 +19,7 @@ from ..workflows.model.attempt import (
 from . import slots
 from .agents.preparing import AGENT, AgentRun, log_out
 from .agents.running import run_supervised
+from .carried_layer import carried_layer
 from .changes import read_changes, write_changes
 from .effect import effect, ended_if_cancelled, in_thread
 from .home import Home
@@ -28,11 +29,11 @@ from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
 from .places import Place
 from .prompts import agent_prompt
+from .shared_setup import MADE_BY_SETUP, SharedSetups
 from .snapshots import made_by_setup, take_candidate
 from .store import Store
+from .workspaces import TREE, Layers
 from .workspaces.registry import close_workspace, open_workspace, provider_of
-
-MADE_BY_SETUP = "made-by-setup"
 
 SLOT_POLL_S = 1.0
 """How often is looked for a slot that another process gave back; of this one's the waiting are told."""
@@ -45,6 +46,7 @@ class Attempts:
         self._home = home
         self._slots = slot_count
         self._freed = asyncio.Condition()
+        self._setups = SharedSetups()
 
     @effect
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
@@ -52,18 +54,7 @@ class Attempts:
         place, store = self._place(request), Store(self._home, request.store)
         if not await self._slot(place.owner, request.deadline):
             return Workspace(path=None)
-        opened = place.folder / "opened"
-        if not opened.exists():
-            await in_thread(open_workspace, store, place.folder, request.commit)
-            opened.touch()
-        writable = provider_of(place.folder).writable(store, place.folder)
-        async with ended_if_cancelled(place.folder / SETUP):
-            setup, output = await set_up(
-                place, place.folder / "tree", request.contract, writable, sandbox=request.sandbox
-            )
-        if setup is not None and setup.ok:
-            await in_thread(self._note_setup, request)
-        return Workspace(path=str(place.folder / "tree"), setup=setup, setup_output=output)
+        return await self._opened(store, place, request)
 
     @effect
     async def run_agent(self, request: RunAgent) -> AgentReport:
@@ -103,6 +94,28 @@ class Attempts:
         await in_thread(close_attempt_folder, self._home, request)
         async with self._freed:
             self._freed.notify_all()
+
+    async def _opened(self, store: Store, place: Place, request: OpenWorkspace) -> Workspace:
+        """Open the workspace over what others have set up already, or set it up by itself; each step is done once."""
+        tree, opened = str(place.folder / TREE), place.folder / "opened"
+        carried = await in_thread(carried_layer, store, request.attempt.run, request.contract.carry)
+        shared = await self._setups.get(store, place, request, carried) if request.contract.setup else None
+        if shared and shared.layers is None:
+            return Workspace(path=tree, setup=shared.exit, setup_output=shared.output)
+        if not opened.exists():
+            layers = shared.layers if shared and shared.layers else Layers(below=carried)
+            await in_thread(open_workspace, store, place.folder, request.commit, layers)
+            opened.touch()
+        if shared:
+            return Workspace(path=tree, setup=shared.exit)
+        writable = provider_of(place.folder).writable(store, place.folder)
+        async with ended_if_cancelled(place.folder / SETUP):
+            setup, output = await set_up(
+                place, place.folder / TREE, request.contract, writable, sandbox=request.sandbox
+            )
+        if setup is not None and setup.ok:
+            await in_thread(self._note_setup, request)
+        return Workspace(path=tree, setup=setup, setup_output=output)
 
     async def _slot(self, owner: str, deadline: float | None) -> bool:
         """Hold a slot, or the one it has; False when the deadline passed before there was one."""

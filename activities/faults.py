@@ -5,7 +5,14 @@ from __future__ import annotations
 from ..workflows.errors import HostFaultError, RefusedError
 from .git import GitError
 
-_PASSING = ("No space left", "quota exceeded", ".lock'", "Cannot allocate memory", "Too many open files")
+_PASSING = (
+    "No space left",
+    "unable to write file",
+    "quota exceeded",
+    ".lock'",
+    "Cannot allocate memory",
+    "Too many open files",
+)
 
 
 def explain(error: GitError, what: str, *, hint: str) -> HostFaultError | RefusedError:

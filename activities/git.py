@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +32,10 @@ IDENTITY = {
     "GIT_COMMITTER_EMAIL": "orch@localhost",
 }
 """The author of internal commits, so that no identity needs to be configured."""
+
+
+_PIPE = -1
+"""`subprocess.PIPE`; that module itself is for `processes.py` alone."""
 
 
 class GitError(Exception):
@@ -130,15 +134,9 @@ class Git:
     def talk(self, *args: str) -> Iterator[Talk]:
         """Keep `git ARGS` running for questions and answers; it ends with the block."""
         argv, env = self._command(args)
-        process = git.Git(str(self.cwd)).execute(argv, istream=git.cmd.PIPE, as_process=True, env=env)
-        try:
-            yield Talk(args, process.proc.stdin, process.proc.stdout)
-        finally:
-            with suppress(OSError):
-                process.proc.stdin.close()
-            process.proc.stdout.close()
-            process.proc.stderr.close()
-            process.proc.wait()
+        started: Any = git.Git(str(self.cwd)).execute(argv, istream=_PIPE, as_process=True, env=env)
+        with started.proc as process:
+            yield Talk(args, process.stdin, process.stdout)
 
     def _command(self, args: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
         env = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **IDENTITY, **self.env}

@@ -68,8 +68,9 @@ class Place:
         )
 
     def fenced(self, argv: tuple[str, ...], *writable: Path, sandbox: bool, network: bool) -> tuple[str, ...]:
-        """The command so that it writes only to the given paths and the private folders (anywhere without a sandbox) and finds
-        the working copy.
+        """The command so that it finds the workspace and writes only to the given paths and the private folders.
+
+        Without a sandbox it writes anywhere.
         """
         if not sandbox:
             return provider_of(self.folder).entering(self.folder, argv)

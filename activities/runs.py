@@ -21,6 +21,7 @@ from .home import Home
 from .repository import Repository, inspect
 from .snapshots import take_baseline
 from .store import Store
+from .workspaces.registry import choose
 
 PREPARED = "prepared.json"
 
@@ -65,6 +66,7 @@ class Runs:
 
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
         load_prices(self._home.root)
+        choose(self._home)
         for spec in request.agents:
             agent = resolve(spec)
             if missing := agent.adapter.missing(agent.spec, request.path or None):

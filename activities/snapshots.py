@@ -76,15 +76,7 @@ def take_candidate(  # noqa: PLR0913 - one fact each
     if workspace.is_symlink() or not workspace.is_dir():
         raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
     with _explained("the workspace cannot be recorded"):
-        if is_overlay(folder := workspace.parent):
-            given = {"protected": contract.protected, "carried": carried, "made": made}
-            found = upper_candidate(store, folder, commit, **given)
-        else:
-            with _private(store, index) as private:
-                git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
-                found = candidate_tree(
-                    git, commit, index=index, protected=contract.protected, carried=carried, made=made
-                )
+        found = _found(store, workspace, commit, index, protected=contract.protected, carried=carried, made=made)
     message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
     record = _commit(store.git, found.tree, [commit], message)
     if _pin_new(store, {ref: record}):
@@ -97,12 +89,34 @@ def made_by_setup(
 ) -> tuple[Change, ...]:
     """What set-up changed in a workspace that was checked out from `commit` and that no agent has touched yet."""
     with _explained("the workspace cannot be recorded"):
-        if is_overlay(folder := workspace.parent):
+        if is_overlay(workspace.parent):
             with Trees(store.git) as trees:
-                return tuple(upper_changes(store, folder, commit, trees, carried=carried).changes)
-        with _private(store, index) as private:
-            git = store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+                return tuple(upper_changes(store, workspace.parent, commit, trees, carried=carried).changes)
+        with _full(store, workspace, index) as git:
             return tuple(setup_changes(git, commit, carried))
+
+
+def _found(  # noqa: PLR0913 - one fact each
+    store: Store,
+    workspace: Path,
+    commit: str,
+    index: Path,
+    *,
+    protected: Sequence[str],
+    carried: Sequence[str],
+    made: Sequence[Change],
+) -> Snapshot:
+    if is_overlay(folder := workspace.parent):
+        return upper_candidate(store, folder, commit, protected=protected, carried=carried, made=made)
+    with _full(store, workspace, index) as git:
+        return candidate_tree(git, commit, index=index, protected=protected, carried=carried, made=made)
+
+
+@contextmanager
+def _full(store: Store, workspace: Path, index: Path) -> Iterator[Git]:
+    """Git on a whole working copy and a copy of its pristine index."""
+    with _private(store, index) as private:
+        yield store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
 
 
 def _baseline_commit(store: Store, repository: Repository, run: str) -> str:

@@ -1,4 +1,4 @@
-"""What was changed in an overlay workspace, from its upper directory alone; git itself decides about every file in it."""
+"""What was changed in an overlay workspace, from its upper directory alone; git decides about each file in it."""
 
 from __future__ import annotations
 

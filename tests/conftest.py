@@ -64,7 +64,7 @@ def _no_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("ORCH_STATE", str(home / "orch"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kit() -> ModuleType:
     """The fixture kit: `make_repo`, `fingerprint`, `git`, `write`, `commit_all`."""
     return _kit

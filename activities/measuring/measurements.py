@@ -11,11 +11,13 @@ from ...workflows.model.attempt import Measure
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import RungResult, Verdict
 from ..artifacts import write_whole
+from ..carried_layer import carried_layer
 from ..effect import effect, in_thread, kill_requested
 from ..home import Home
 from ..jobs import end_job, run_job
 from ..places import Place
 from ..store import Store
+from ..workspaces import Layers
 from ..workspaces.registry import close_workspace, open_workspace
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
@@ -61,7 +63,7 @@ class Measurements:
     async def _fresh(self, request: Measure, place: Place) -> Verdict:
         try:
             store = Store(self._home, request.store)
-            tree = await in_thread(_open_once, store, place.folder, request.commit)
+            tree = await in_thread(_open_once, store, place.folder, request)
             setup, _ = await set_up(place, tree, request.contract, (), sandbox=request.sandbox)
             if setup is not None and not setup.ok:
                 return _verdict(request, setup, (), ())
@@ -92,10 +94,11 @@ def drop_measuring(store: Store, folder: Path) -> None:
     close_workspace(store, folder)
 
 
-def _open_once(store: Store, folder: Path, commit: str) -> Path:
+def _open_once(store: Store, folder: Path, request: Measure) -> Path:
     opened = folder / "opened"
     if not opened.exists():
-        open_workspace(store, folder, commit, measuring=True)
+        carried = carried_layer(store, request.attempt.run, request.contract.carry)
+        open_workspace(store, folder, request.commit, Layers(below=carried), measuring=True)
         opened.touch()
     return folder / "tree"
 

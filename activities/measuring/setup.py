@@ -14,6 +14,7 @@ from ..excerpts import excerpt
 from ..jobs import Job, Step, run_job
 from ..places import Place
 from ..repository import inspect
+from ..workspaces.overlay import is_overlay
 
 JOB = "setup"
 """The folder of the set-up's job, below the place's."""
@@ -29,6 +30,12 @@ async def set_up(
     await in_thread(_carry, place, tree, contract)
     if not contract.setup:
         return None, Excerpt()
+    exit_ = await run_setup(place, tree, contract, writable, sandbox=sandbox)
+    return exit_, Excerpt() if exit_.ok else said_by(place)
+
+
+async def run_setup(place: Place, tree: Path, contract: Contract, writable: tuple[Path, ...], *, sandbox: bool) -> Exit:
+    """Run the contract's set-up, once in a place whoever asks, and return how it ended."""
     step = Step(
         name=JOB,
         argv=place.fenced(("sh", "-c", contract.setup), tree, *writable, sandbox=sandbox, network=True),
@@ -37,18 +44,22 @@ async def set_up(
         timeout_s=contract.setup_timeout_s,
     )
     (result,) = await run_job(place.folder / JOB, Job(steps=(step,)))
-    if result.exit.ok:
-        return result.exit, Excerpt()
-    said = result.stderr if result.stderr.exists() and result.stderr.stat().st_size else result.stdout
-    return result.exit, excerpt(said, run_folder=place.home.run(place.key.run))
+    return result.exit
+
+
+def said_by(place: Place) -> Excerpt:
+    """What set-up printed in a place: its errors, or else all the rest."""
+    stdout, stderr = (place.folder / JOB / f"1-{name}" for name in ("stdout", "stderr"))
+    said = stderr if stderr.exists() and stderr.stat().st_size else stdout
+    return excerpt(said, run_folder=place.home.run(place.key.run))
 
 
 def _carry(place: Place, tree: Path, contract: Contract) -> None:
     done = place.folder / "carried"
     source = Path(kept_request(place.home, place.key.run).repo)
     has_submodules = (source / ".gitmodules").exists()
-    if done.exists() or not (contract.carry or has_submodules):
-        return
+    if done.exists() or is_overlay(place.folder) or not (contract.carry or has_submodules):
+        return  # below an overlay, all that is carried lies already
     submodules = populated_submodules(inspect(source)) if has_submodules else []
     carry(source, tree, [*submodules, *carried_paths(source, contract.carry)])
     done.touch()

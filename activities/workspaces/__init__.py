@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..store import Store
 
@@ -17,20 +17,36 @@ RECORD = "provider"
 """The file in a workspace's folder that names who made it."""
 
 
+class Layers(NamedTuple):
+    """Names of layers that a workspace has besides the commit's own checkout.
+
+    Attributes:
+        above: what hides the checkout's files, the topmost first.
+        below: what shows where the checkout has no file.
+    """
+
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+
+BARE = Layers()
+"""No other layers."""
+
+
 class Provider(Protocol):
     """Makes and removes working copies of a commit of the store; blocks, and is safe in threads and processes."""
 
     name: str
 
-    def open(self, store: Store, folder: Path, commit: str) -> Path:
+    def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """Make a working copy of `commit` for an agent at `folder`/tree and return that path.
 
-        What an interrupted call left is replaced. Raises RefusedError when the commit cannot be checked out,
-        HostFaultError when the host stands in the way, UnfitError when another provider must do it.
+        What an interrupted call left is replaced. Only overlays have layers. Raises RefusedError when the commit cannot
+        be checked out, HostFaultError when the host stands in the way, UnfitError when another provider must do it.
         """
         ...
 
-    def copy(self, store: Store, folder: Path, commit: str) -> Path:
+    def copy(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """The same for measuring: as fresh, and made of what lies here already where that is faster."""
         ...
 

@@ -3,7 +3,8 @@
     stores/<key>/bases/
     ├── of/<commit>        the tree of that commit
     ├── <name>.lock        held while the layer is made, opened or removed
-    └── <name>/            tree (the files), used (touched whenever the layer is opened)
+    └── <name>/            tree (the files), used (touched whenever the layer is opened); a layer that set-up made is
+                           an overlay workspace of its own, whose upper directory has the files
 
 A layer belongs to one boot of the host: what a power cut left of it is trusted by nobody afterwards.
 """
@@ -14,7 +15,7 @@ import fcntl
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,8 +52,12 @@ def tree_of(store: Store, commit: str) -> str:
 
 def name_of(store: Store, commit: str) -> str:
     """The name of the layer that holds the checkout of a commit, made or not."""
-    boot = BOOT_ID.read_text()[:8] if BOOT_ID.exists() else "unknown"
-    return f"{tree_of(store, commit)[:40]}-{settings_digest(store)}-{boot}"
+    return f"{tree_of(store, commit)[:40]}-{settings_digest(store)}-{boot()}"
+
+
+def boot() -> str:
+    """A word for this boot of the host, a part of every layer's name."""
+    return BOOT_ID.read_text()[:8] if BOOT_ID.exists() else "unknown"
 
 
 def is_made(store: Store, name: str) -> bool:
@@ -65,12 +70,7 @@ def plain_base(store: Store, commit: str) -> str:
 
     Raises UnfitError, RefusedError when the commit cannot be checked out, HostFaultError when the host is in the way.
     """
-    name = name_of(store, commit)
-    if not is_made(store, name):
-        with layer_lock(store, name):
-            if not is_made(store, name):
-                _make(store, name, commit)
-    return name
+    return make_layer(store, name_of(store, commit), lambda tree: _check_out(store, tree, commit))
 
 
 @contextmanager
@@ -87,8 +87,23 @@ def ready_at(store: Store, name: str) -> float:
     return (bases_of(store) / name / TREE / ".git" / "index").stat().st_mtime
 
 
-def _make(store: Store, name: str, commit: str) -> None:
-    """Check out aside and rename into place. Call it under the layer's lock."""
+def make_layer(store: Store, name: str, fill: Callable[[Path], None]) -> str:
+    """Have a layer filled, if it is not there already, and return its name; half of one is never seen."""
+    if not is_made(store, name):
+        with layer_lock(store, name):
+            if not is_made(store, name):
+                _make(store, name, fill)
+    return name
+
+
+def drop_layer(store: Store, name: str) -> None:
+    """Remove a layer that no workspace needs."""
+    with layer_lock(store, name):
+        discard(bases_of(store) / name, bases_of(store))
+    sweep(bases_of(store))
+
+
+def _make(store: Store, name: str, fill: Callable[[Path], None]) -> None:
     layer, aside = bases_of(store) / name, bases_of(store) / f"{name}.new"
     remove_tree(aside)
     if layer.exists():
@@ -96,7 +111,7 @@ def _make(store: Store, name: str, commit: str) -> None:
     tree = aside / TREE
     tree.mkdir(parents=True)
     try:
-        _check_out(store, tree, commit)
+        fill(tree)
     except BaseException:
         remove_tree(aside)
         raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
-from . import INDEX, RECORD, TREE, note_provider
+from . import BARE, INDEX, RECORD, TREE, Layers, note_provider
 from .gitdir import make_git_dir
 from .removal import discard, sweep
 
@@ -22,7 +22,7 @@ class CloneProvider:
 
     name = "clone"
 
-    def open(self, store: Store, folder: Path, commit: str) -> Path:
+    def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:  # noqa: ARG002
         """Make a git directory by hand, which costs no process, and check out."""
         self.close(store, folder)
         note_provider(folder, self.name)
@@ -39,9 +39,9 @@ class CloneProvider:
         shutil.copy2(git_dir / "index", folder / INDEX)  # with its time: git compares it with those of the files
         return tree
 
-    def copy(self, store: Store, folder: Path, commit: str) -> Path:
+    def copy(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """One like any other."""
-        return self.open(store, folder, commit)
+        return self.open(store, folder, commit, layers)
 
     def close(self, store: Store, folder: Path) -> None:  # noqa: ARG002 - nothing of it lies in the store
         """Rename away, then delete; nothing is followed out of the folder."""

@@ -3,14 +3,15 @@
 A program of the standard library alone (`python -I -S enter.py FOLDER MODE ARGV…`). FOLDER is a workspace:
 
     base     the names of its layers, one a line, the topmost first
-    bases    a link to the folder of the layers; each has a folder `tree`, and perhaps a mount point `at`
+    bases    a link to the folder of the layers: folders with a `tree`, or workspaces whose `upper` is the layer
     upper    what was written in the workspace
     work     overlayfs's own
-    tree     where the workspace is mounted; also at each `at`, the path that set-up knew the tree by
+    tree     where the workspace is mounted; also at the `tree` of a layer that is a workspace: programs that were
+             installed there know that path
 
-MODE is `work`, or `view` for a read-only look that disturbs nobody. One upper is mounted for work by one at a time: with
-`index=on` the kernel itself refuses a second mount, as long as any process is left in the first one. It does so for who
-has the right to mount; for all others the mounts of all processes are looked through, under a lock.
+MODE is `work`, or `view` for a read-only look that disturbs nobody. One upper is mounted for work by one at a time:
+with `index=on` the kernel refuses a second mount as long as any process is left in the first one. It does that for
+those who have the right to mount; for all others the mounts of all processes are looked through, under a lock.
 """
 
 # ruff: noqa: PTH112, PTH115, PTH123, PTH208
@@ -25,6 +26,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
@@ -45,16 +47,22 @@ def enter(folder: str, *, view: bool) -> None:
     """Mount the workspace in namespaces of this process's own, and stand in the folder it stood in. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"{folder}/base", encoding="utf-8") as file:
-        layers = [f"{folder}/bases/{name}" for name in file.read().split()]
+        layers = [os.path.realpath(f"{folder}/bases/{name}") for name in file.read().split()]
         fcntl.flock(file, fcntl.LOCK_EX)
         privileged = _isolate(libc)
-        options = _options(folder, [f"{layer}/tree" for layer in layers], view=view, privileged=privileged)
+        options = _options(folder, list(map(files_of, layers)), view=view, privileged=privileged)
         target = os.path.realpath(f"{folder}/tree")
         _mount_when_free(libc, target, options, alone=view or privileged)
     for layer in layers:
-        if os.path.isdir(f"{layer}/at"):
-            _call(libc.mount, os.fsencode(target), os.fsencode(f"{layer}/at"), None, MS_BIND, None)
-    os.chdir(os.getcwd())  # the same name, now that of the mount
+        if files_of(layer) != f"{layer}/tree":
+            _call(libc.mount, os.fsencode(target), os.fsencode(f"{layer}/tree"), None, MS_BIND, None)
+    os.chdir(os.getcwd())  # noqa: PTH109 - the same name, now that of the mount
+
+
+def files_of(layer: str) -> str:
+    """Where the files of a layer lie."""
+    upper = f"{layer}/upper"
+    return upper if os.path.isdir(upper) else f"{layer}/tree"
 
 
 def _isolate(libc: ctypes.CDLL) -> bool:
@@ -90,16 +98,15 @@ def _short(*folders: str) -> str:
 
 
 def _mount_when_free(libc: ctypes.CDLL, target: str, options: str, *, alone: bool) -> None:
-    """Mount, once nobody else has this workspace mounted; `alone` when the kernel sees to that, or it does not matter."""
+    """Mount, once nobody else has this workspace mounted; `alone` when the kernel sees to that, or none is bothered."""
     until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            if not alone and _mounted(target):
-                raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-            return _call(libc.mount, b"orch", os.fsencode(target), b"overlay", 0, options.encode("ascii"))
-        except OSError as error:
-            if error.errno != errno.EBUSY or time.monotonic() > until:
-                raise
+    while not alone and _mounted(target):
+        if time.monotonic() > until:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        time.sleep(0.02)
+    while libc.mount(b"orch", os.fsencode(target), b"overlay", 0, options.encode("ascii")):
+        if (number := ctypes.get_errno()) != errno.EBUSY or time.monotonic() > until:
+            raise OSError(number, os.strerror(number))
         time.sleep(0.02)
 
 
@@ -120,7 +127,7 @@ def _mounted(target: str) -> bool:
     return False
 
 
-def _call(function: ctypes._CFuncPtr, *arguments: object) -> None:
+def _call(function: Callable[..., int], *arguments: object) -> None:
     if function(*arguments):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""Git directories made by hand, which costs no process: refs and settings of their own, the store's objects, no remote."""
+"""Git directories made by hand, which costs no process: own refs and settings, the store's objects, no remote."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from .. import processes
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
-from . import RECORD, TREE, enter, note_provider
+from . import BARE, RECORD, TREE, Layers, enter, note_provider
 from .bases import USED, bases_of, is_made, layer_lock, name_of, plain_base, ready_at, tree_of
 from .removal import discard, sweep
 from .upper import redirected
@@ -37,18 +37,18 @@ class OverlayProvider:
 
     name = "overlay"
 
-    def open(self, store: Store, folder: Path, commit: str) -> Path:
+    def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """Lay a new upper directory over the commit's checkout; the first one of a commit waits for the checkout."""
         name = plain_base(store, commit)
         time.sleep(max(0.0, min(1.0, ready_at(store, name) - time.time())))
-        return self.lay(store, folder, [name], commit)
+        return self.lay(store, folder, [*layers.above, name, *layers.below], commit)
 
-    def copy(self, store: Store, folder: Path, commit: str) -> Path:
+    def copy(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """A copy for measuring: over the checkout of the commit it started from, where that is there already."""
         start = None if is_made(store, name_of(store, commit)) else _start_of(store, commit)
         if start is None:
-            return self.lay(store, folder, [plain_base(store, commit)], commit)
-        tree = self.lay(store, folder, [name_of(store, start)], commit)
+            return self.lay(store, folder, [*layers.above, plain_base(store, commit), *layers.below], commit)
+        tree = self.lay(store, folder, [*layers.above, name_of(store, start), *layers.below], commit)
         git_dir = {"GIT_DIR": str(tree / ".git"), "GIT_WORK_TREE": str(tree)}
         git = Git(tree, git_dir, self.entering(folder, ()))
         try:
@@ -61,7 +61,7 @@ class OverlayProvider:
         (folder / PRISTINE).write_bytes(b"".join(f"{fact} ".encode() + name + b"\0" for name, fact in facts))
         return tree
 
-    def lay(self, store: Store, folder: Path, layers: list[str], commit: str) -> Path:
+    def lay(self, store: Store, folder: Path, names: Sequence[str], commit: str) -> Path:
         """Make a workspace over layers, the topmost first."""
         self.close(store, folder)
         note_provider(folder, self.name)
@@ -70,7 +70,7 @@ class OverlayProvider:
         (folder / WORK).mkdir()
         (folder / TREE).mkdir()
         (folder / BASES).symlink_to(bases_of(store))
-        for name in layers:
+        for name in names:
             with layer_lock(store, name, shared=True):
                 with (folder / BASE).open("a") as file:
                     file.write(f"{name}\n")
@@ -90,8 +90,9 @@ class OverlayProvider:
         sweep(folder)
 
     def writable(self, store: Store, folder: Path) -> tuple[Path, ...]:  # noqa: ARG002 - all of it lies in the tree
-        """Nothing besides the tree."""
-        return ()
+        """The other paths at which the tree is mounted."""
+        layers = [folder / BASES / name for name in layer_names(folder)]
+        return tuple((layer / TREE).resolve() for layer in layers if is_overlay(layer))
 
     def entering(self, folder: Path, argv: tuple[str, ...], *, view: bool = False) -> tuple[str, ...]:
         """The command, so that the workspace is mounted for it."""
@@ -103,7 +104,7 @@ class OverlayProvider:
 
     def lower(self, folder: Path) -> list[Path]:
         """The files of the layers below, the topmost first."""
-        return [folder / BASES / name / TREE for name in (folder / BASE).read_text().split()]
+        return [Path(enter.files_of(str(folder / BASES / name))) for name in layer_names(folder)]
 
     def settle(self, folder: Path) -> None:
         """Make the upper directory say all that changed: folders that were renamed as a whole become copies."""
@@ -142,6 +143,11 @@ def not_entered(stderr: str) -> str:
     """Why a command never ran, when nothing but the complaint of `enter.py` was printed; else empty."""
     line, newline, rest = stderr.partition("\n")
     return line.removeprefix(enter.COMPLAINT) if newline and not rest and line.startswith(enter.COMPLAINT) else ""
+
+
+def layer_names(folder: Path) -> list[str]:
+    """The names of a workspace's layers, the topmost first."""
+    return (folder / BASE).read_text().split()
 
 
 def is_overlay(folder: Path) -> bool:

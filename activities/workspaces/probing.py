@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -94,7 +95,7 @@ def _file_system(path: Path) -> str:
     best, kind = "", ""
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
         before, _, after = line.partition(" - ")
-        point = before.split()[4].encode().decode("unicode_escape")
+        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), before.split()[4])
         if path.is_relative_to(point) and len(point) >= len(best):
             best, kind = point, after.split()[0]
     return kind

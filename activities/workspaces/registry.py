@@ -8,7 +8,7 @@ from pathlib import Path
 from ...workflows.errors import RefusedError
 from ..home import Home
 from ..store import Store
-from . import RECORD, Provider, UnfitError
+from . import BARE, RECORD, Layers, Provider, UnfitError
 from .clone import CloneProvider
 from .overlay import OverlayProvider
 from .probing import overlay_flaw
@@ -47,12 +47,12 @@ def flaws(home: Home) -> dict[str, str]:
     return {OverlayProvider.name: flaw} if flaw else {}
 
 
-def open_workspace(store: Store, folder: Path, commit: str, *, measuring: bool = False) -> Path:
+def open_workspace(store: Store, folder: Path, commit: str, layers: Layers = BARE, *, measuring: bool = False) -> Path:
     """Open a workspace for a commit, or a copy of it for measuring, by the provider that suits; return its tree."""
     provider = choose(store.home)
     close_workspace(store, folder)
     try:
-        return (provider.copy if measuring else provider.open)(store, folder, commit)
+        return (provider.copy if measuring else provider.open)(store, folder, commit, layers)
     except UnfitError:
         return PROVIDERS["clone"].open(store, folder, commit)
 

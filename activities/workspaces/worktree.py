@@ -12,7 +12,7 @@ from pathlib import Path
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
-from . import INDEX, RECORD, TREE, note_provider
+from . import BARE, INDEX, RECORD, TREE, Layers, note_provider
 from .removal import discard, sweep
 
 
@@ -21,7 +21,7 @@ class WorktreeProvider:
 
     name = "worktree"
 
-    def open(self, store: Store, folder: Path, commit: str) -> Path:
+    def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:  # noqa: ARG002
         """Check out into a new worktree; only publishing its entry is done under the store's lock."""
         self.close(store, folder)
         note_provider(folder, self.name)
@@ -38,9 +38,9 @@ class WorktreeProvider:
         shutil.copy2(admin / "index", folder / INDEX)  # with its time: git compares it with those of the files
         return tree
 
-    def copy(self, store: Store, folder: Path, commit: str) -> Path:
+    def copy(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
         """One like any other."""
-        return self.open(store, folder, commit)
+        return self.open(store, folder, commit, layers)
 
     def close(self, store: Store, folder: Path) -> None:
         """Rename away under the lock, delete after it; nothing is followed out of the folder."""

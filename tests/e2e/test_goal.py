@@ -246,14 +246,14 @@ async def test_cancel_cleans_up_and_leaves_the_tree_as_it_was(
     before = fingerprint(project)
     agents = ("cmd:echo $$ > pid; sleep 300", climb(1))
     run = await client.start_goal(goal="raise", repo=project, verify=("grep -q 3 level",), agent=agents, candidates=2)
-    pid = await _wait_for_file(client.home.run(run), "attempts/i1-c1-b1/tree/pid")
+    pid = await _wait_for_file(client.home.run(run), "attempts/i1-c1-b1/upper/pid")
 
     await client.cancel(run)
     view = await client.result(run)
 
     assert view.status is RunStatus.CANCELLED
     assert fingerprint(project) == before
-    assert not list(client.home.run(run).glob("attempts/*/tree"))
+    assert not [path for name in ("tree", "upper") for path in client.home.run(run).glob(f"attempts/*/{name}")]
     assert pid
 
 
