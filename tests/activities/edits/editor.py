@@ -1,10 +1,15 @@
 """Applies edit scripts as an agent's tools would: a program of its own, so that it can run inside of a workspace.
 
-`python editor.py FILE [ENTER]` reads a marshalled list of (tree, [(part, script), …]) and applies each script in its part of the tree. With ENTER,
-the path of `enter.py`, a child for each enters the overlay workspace first: what that program does, without its start. A script is a sequence of (operation, *arguments), names and contents being bytes. An edit that cannot be made is left out:
-where one workspace can make it and another one cannot, their trees differ, which is what the tests look for.
+`python editor.py FILE [ENTER]` reads a marshalled list of (tree, [(part, script), …]) and applies each script in its
+part of the tree. With ENTER, the path of `enter.py`, a child for each tree enters the overlay first: as that
+program does, without its start. A script is a sequence of (operation, *arguments), names and contents being bytes.
+
+An edit that cannot be made is left out: where one workspace can make it and another one cannot, their trees differ,
+which is what the tests look for.
 """
 
+# ruff: noqa: PTH101, PTH102, PTH103, PTH104, PTH106, PTH108, PTH110, PTH115, PTH116, PTH118, PTH120, PTH123, PTH208, PTH211
+# names are bytes, and each import of a program that starts so often counts
 from __future__ import annotations
 
 import errno
@@ -170,7 +175,7 @@ def replace(name: bytes, content: bytes) -> None:
 
 @operation
 def folder(name: bytes, files: Sequence[tuple[bytes, bytes]]) -> None:
-    """Put a new folder with some files in the place of whatever is there: what was there before does not shine through."""
+    """Put a new folder with some files in the place of whatever is there: nothing of it shines through."""
     _clear(name)
     os.mkdir(name)
     for inner, content in files:
@@ -256,7 +261,7 @@ def _in_child(enter: Callable[..., None], tree: str, bundle: Sequence[tuple[str,
         enter(os.path.dirname(tree), view=False)
         for part, script in bundle:
             apply(tree, part, script)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - never back into the loop
         os.write(2, f"{tree}: {error!r}\n".encode())
         os._exit(1)
     os._exit(0)

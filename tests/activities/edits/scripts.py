@@ -32,7 +32,7 @@ FILES = MODULES | {
     b"src/.gitignore": b"*.tmp\n!keep.tmp\n",
     b"src/pkg1/.gitattributes": b"mod3.py text eol=crlf\n",
     b".gitignore": b"*.log\nbuild/\n/cache\n",
-} | {name: b"odd\n" for name in ODD[:8]}  # fmt: skip
+} | dict.fromkeys(ODD[:8], b"odd\n")  # fmt: skip
 """What is committed first, with their contents as they lie in the working tree."""
 
 EXECUTABLE = b"run.sh"
@@ -40,7 +40,7 @@ EXECUTABLE = b"run.sh"
 LINKS = {b"link.md": b"docs/index.md", b"shortcut": b"docs/deep", b"dangling": b"/nowhere/at/all"}
 
 ATTRIBUTES = b"*.crlf text eol=crlf\n*.up filter=up\n*.id ident\n*.bin -text\nwin.txt text\n"
-"""The .gitattributes of a second commit: a file that came before them is not as they say, and stays so until touched."""
+"""The .gitattributes of a second step: files that came before them are not as they say, and stay so until touched."""
 
 MACRO = b"[attr]loud filter=up\n"
 """What the .gitattributes at the very top alone can define."""
@@ -70,12 +70,12 @@ IGNORES = (
     b"new\n",
 )
 CONVERSIONS = (
-    b"* text=auto\n", b"* text eol=lf\n", b"*.txt -text\n", b"*.py text eol=crlf\n", b"* -filter -ident\n", b"*.py filter=up\n",
-    b"*.md ident\n", b"* binary\n", b"*.txt loud\n", b"*.up !filter\n", b"*.py text\n", b"",
+    b"* text=auto\n", b"* text eol=lf\n", b"*.txt -text\n", b"*.py text eol=crlf\n", b"* -filter -ident\n",
+    b"*.py filter=up\n", b"*.md ident\n", b"* binary\n", b"*.txt loud\n", b"*.up !filter\n", b"*.py text\n", b"",
 )  # fmt: skip
 CONTENTS = (
-    b"", b"new\n", b"a\r\nb\r\n", b"mixed\r\nends\n", b"$Id: 0123 $\n$Id$\n", b"LOUD\n", b"\0binary\r\n", b"value = 10\n",
-    b"no newline", b"x" * 5000, b"\xef\xbb\xbfbom\r\n",
+    b"", b"new\n", b"a\r\nb\r\n", b"mixed\r\nends\n", b"$Id: 0123 $\n$Id$\n", b"LOUD\n", b"\0binary\r\n",
+    b"value = 10\n", b"no newline", b"x" * 5000, b"\xef\xbb\xbfbom\r\n",
 )  # fmt: skip
 TARGETS = (
     b"README.md",
