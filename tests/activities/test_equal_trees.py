@@ -11,6 +11,7 @@ import pytest
 
 from orch.activities.home import Home
 from orch.activities.store import Store
+from orch.activities.workspaces import BARE, Layers
 from orch.activities.workspaces.clone import CloneProvider
 from orch.activities.workspaces.probing import overlay_flaw
 from orch.activities.workspaces.registry import PROVIDERS
@@ -93,8 +94,8 @@ def test_a_difference_is_noticed_and_reduced_to_the_edit_that_makes_it(tmp_path:
     class Forgetful(CloneProvider):
         """One whose workspaces are not what was committed."""
 
-        def open(self, store: Store, folder: Path, commit: str) -> Path:
-            tree = super().open(store, folder, commit)
+        def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:
+            tree = super().open(store, folder, commit, layers)
             (tree / "docs" / "index.md").chmod(0o755)
             return tree
 

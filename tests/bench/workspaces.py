@@ -1,4 +1,4 @@
-"""`python -m tests.bench.workspaces`: what a workspace costs by each provider, beside `git worktree add` in sequence."""
+"""`python -m tests.bench.workspaces`: what workspaces cost by each provider, beside `git worktree add` in sequence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +29,7 @@ from .workspaces_limits import inodes, limits, room
 from .workspaces_repo import SETTLED_S, git, make_dependencies, make_repository
 from .workspaces_report import Samples, carried_table, limits_table, making_table, snapshot_table
 
+SIZES = (1_000, 10_000, 60_000)
 COUNTS = (1, 4, 16, 64)
 CHANGES = (0, 1, 10, 1_000)
 T = TypeVar("T")
@@ -36,7 +38,7 @@ LOOKED_AT = 4
 """In how many of the workspaces made at once git is run."""
 
 MOST = {"git worktree add": 1_000_000, "clone": 250_000, "worktree": 250_000}
-"""Files in all copies at once, beyond which a contender that copies is left out: it would take minutes and gigabytes."""
+"""Files in all copies at once, beyond which a contender that copies is left out: minutes and gigabytes."""
 
 
 def main() -> None:
@@ -48,7 +50,7 @@ def main() -> None:
         _say(", ".join(f"{key} {value}" for key, value in facts.items()) + f", turns {options.repeat}")
         if why := flaws(Home(folder / "probe")):
             raise SystemExit(f"no overlays in this folder: {why['overlay']}; name another one with --folder")
-        measured = limits(folder / "limits" if (folder / "limits").mkdir() is None else folder)
+        measured = limits(folder)
         print(limits_table(measured))
         results = {files: _measure(folder / str(files), files, options) for files in options.files}
         for files, samples in results.items():
@@ -110,13 +112,18 @@ def _repository(folder: Path, files: int) -> tuple[Path, Store, str]:
 def _make(contender: Contender, number: int, samples: Samples) -> None:
     """Make so many workspaces, have git look at some of them, and remove all."""
     name, numbers = contender.name, range(number)
-    samples.add("make", name, number, _timed(lambda: [contender.open(n) for n in numbers]))
+    samples.add("make", name, number, _timed(lambda: _open_all(contender, numbers)))
     samples.inodes[name] = inodes(contender.folder(0))
     samples.room[name] = room(contender.folder(0))
     for n in numbers[:LOOKED_AT]:
-        samples.add("head", name, number, _timed(lambda n=n: contender.inside(n, "git", "rev-parse", "HEAD")))
-        samples.add("status", name, number, _timed(lambda n=n: _clean(contender, n)))
+        samples.add("head", name, number, _timed(partial(contender.inside, n, "git", "rev-parse", "HEAD")))
+        samples.add("status", name, number, _timed(partial(_clean, contender, n)))
     samples.add("remove", name, number, _timed(lambda: contender.close(numbers)))
+
+
+def _open_all(contender: Contender, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        contender.open(number)
 
 
 def _clean(contender: Contender, number: int) -> None:
@@ -125,7 +132,7 @@ def _clean(contender: Contender, number: int) -> None:
 
 
 def _snapshots(contenders: Sequence[Contender], by_hand: ByHand, samples: Samples, repeat: int) -> None:
-    """One workspace for each number of changes; each turn overwrites the same files anew. At last all trees are compared."""
+    """One workspace for each number of changes; each turn overwrites the same files anew."""
     names = git(by_hand.repo, "ls-files", "part*").splitlines()
     chosen = {k: names[:: max(1, len(names) // k)][:k] if k else [] for k in CHANGES}
     for contender in contenders:
@@ -138,15 +145,20 @@ def _snapshots(contenders: Sequence[Contender], by_hand: ByHand, samples: Sample
         for changes, paths in chosen.items():
             for contender in _in_turn(contenders, turn):
                 edit(contender, changes, f"{turn} {contender.name}", paths)
-                samples.add("snapshot", contender.name, changes, _timed(lambda c=contender, n=changes: c.snapshot(n)))
+                samples.add("snapshot", contender.name, changes, _timed(partial(contender.snapshot, changes)))
     for changes, paths in chosen.items():
-        for contender in contenders:
-            edit(contender, changes, "the same", paths)
-        trees = {contender.name: contender.snapshot(changes) for contender in contenders}
-        if len(set(trees.values())) > 1:
-            raise SystemExit(f"the trees differ after {changes} changes: {trees}")
+        _compare(contenders, changes, paths)
     for contender in contenders:
         contender.close(chosen)
+
+
+def _compare(contenders: Sequence[Contender], number: int, paths: list[str]) -> None:
+    """Fail when the same changes give different trees."""
+    for contender in contenders:
+        edit(contender, number, "the same", paths)
+    trees = {contender.name: contender.snapshot(number) for contender in contenders}
+    if len(set(trees.values())) > 1:
+        raise SystemExit(f"the trees differ after {number} changes: {trees}")
 
 
 def _carried(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -175,7 +187,7 @@ def _carried(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, f
     time.sleep(SETTLED_S)
     for turn in range(options.repeat):
         for way, (contender, layers) in _in_turn(list(ways.items()), turn):
-            samples.add("make", way, 1, _timed(lambda c=contender, up=layers: open_with(c, up)))
+            samples.add("make", way, 1, _timed(partial(open_with, contender, layers)))
             rooms[way] = room(contender.folder(0))
             inside = contender.inside(0, "sh", "-c", "ls node_modules 2>/dev/null | wc -l")
             assert (int(inside) > 0) == (way != "overlay, nothing carried"), contender.folder(0) / TREE

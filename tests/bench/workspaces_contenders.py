@@ -28,7 +28,10 @@ EDIT = "import pathlib, sys\nfor name in sys.argv[2:]: pathlib.Path(name).write_
 class Contender(Protocol):
     """Makes workspaces by number, works in them, and removes them."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Who it is."""
+        ...
 
     def open(self, number: int) -> None:
         """Make one."""
@@ -80,9 +83,15 @@ class ByProvider:
         """The whole step: objects, commit and pin."""
         folder, turn = self.folder(number), next(self._turns)
         key = AttemptKey(run=f"run-{self.name}", iteration=1, candidate=turn, binding=turn)
-        index = folder / INDEX
-        given = {"attempt": key, "commit": self.commit, "index": index, "contract": CONTRACT, "carried": ()}
-        return take_candidate(self.store, folder / TREE, **given).tree
+        return take_candidate(
+            self.store,
+            folder / TREE,
+            attempt=key,
+            commit=self.commit,
+            index=folder / INDEX,
+            contract=CONTRACT,
+            carried=(),
+        ).tree
 
     def close(self, numbers: Iterable[int]) -> None:
         """One by one."""

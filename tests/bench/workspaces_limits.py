@@ -1,9 +1,10 @@
-"""What the kernel takes for the parts of a step, on the same file system and in the same run: nothing can be below it."""
+"""What the kernel takes for the parts of a step, on the same file system and in the same run: the limit of each."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,8 +34,10 @@ print(*spent)
 """
 
 
-def limits(folder: Path) -> dict[str, float]:
+def limits(place: Path) -> dict[str, float]:
     """Milliseconds for making a folder and a file, for removing one, for starting a process, and for a mount."""
+    folder = place / "limits"
+    folder.mkdir()
     return {
         "mkdir": _each(lambda n: (folder / f"d{n}").mkdir()),
         "create a file of 1.7 kB": _each(lambda n: _create(folder / f"f{n}")),
@@ -43,7 +46,7 @@ def limits(folder: Path) -> dict[str, float]:
         "unlink": _each(lambda n: (folder / f"f{n}").unlink()),
         "start a process (true)": _each(lambda _: _run("true")),
         "start git (git version)": _each(lambda _: _run("git", "version")),
-        "start Python (-I -S)": _each(lambda _: _run(_python(), "-I", "-S", "-c", "pass")),
+        "start Python (-I -S)": _each(lambda _: _run(sys.executable, "-I", "-S", "-c", "pass")),
         "mount an overlay": _mount(folder / "mounts"),
     }
 
@@ -51,9 +54,8 @@ def limits(folder: Path) -> dict[str, float]:
 def inodes(folder: Path) -> tuple[int, int]:
     """How many folders and files lie below a folder, itself included: what making it cannot do without."""
     folders = files = 0
-    for _, inside, names in os.walk(folder):
+    for _, _, names in os.walk(folder):
         folders, files = folders + 1, files + len(names)
-        files += 0 * len(inside)
     return folders, files
 
 
@@ -82,14 +84,8 @@ def _run(*argv: str) -> None:
     subprocess.run(argv, check=True, capture_output=True)
 
 
-def _python() -> str:
-    import sys
-
-    return sys.executable
-
-
 def _mount(folder: Path) -> float:
     (folder / "lower").mkdir(parents=True)
-    argv = (_python(), "-I", "-S", "-c", MOUNT, enter.__file__, str(folder), str(TURNS))
+    argv = (sys.executable, "-I", "-S", "-c", MOUNT, enter.__file__, str(folder), str(TURNS))
     done = subprocess.run(argv, check=True, capture_output=True)
     return median(map(float, done.stdout.split())) * MS

@@ -1,7 +1,7 @@
 """The repositories that workspaces are measured on: made by rule, so that everybody has the same.
 
-Files lie in folders of 1 to 80 (27 on average), three or four levels deep, as in large source trees. A file has from 40 B to
-64 kB, half of them less than 900 B, the mean about 1.7 kB; contents are words that compress by three. One commit, packed.
+Files lie in folders of 1 to 53 (27 on average), three levels deep, as in large source trees. A file has from 40 B to
+64 kB, half of them less than 900 B, the mean being about 1.7 kB, in lines of random words. One commit, packed.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def limits_table(limits: Mapping[str, float]) -> str:
 def making_table(samples: Samples, limits: Mapping[str, float]) -> str:
     """Making, looking and removing, for each contender and number of workspaces."""
     header = (
-        "N", "by", "make all ms", "each ms", f"{HAND} / this", "limit each ms", "× limit",
+        "N", "by", "make all ms", "each ms", f"{HAND} / this", "limit each ms", "times the limit",
         "first `git rev-parse` ms", "first `git status` ms", "remove all ms", "removing: worktree / this", "kB each",
     )  # fmt: skip
     rows = [
@@ -96,7 +96,7 @@ def _ratio(samples: Samples, step: str, name: str, number: int) -> str:
 
 def snapshot_table(samples: Samples, limits: Mapping[str, float]) -> str:
     """Snapshots, for each number of changes."""
-    header = ("changes", "snapshot by", "ms", "`git add -A && git write-tree` / this", "limit ms", "× limit")
+    header = ("changes", "snapshot by", "ms", "`git add -A && git write-tree` / this", "limit ms", "times the limit")
     rows = []
     for number in samples.numbers("snapshot"):
         for name in samples.names("snapshot"):

@@ -130,9 +130,16 @@ class Rig:
 
     def _recorded(self, provider: Provider, key: AttemptKey) -> str:
         folder = self.store.home.attempt(key)
-        given = {"attempt": key, "commit": self.commit, "index": folder / INDEX, "contract": CONTRACT, "carried": ()}
         try:
-            return take_candidate(self.store, folder / TREE, **given).tree
+            return take_candidate(
+                self.store,
+                folder / TREE,
+                attempt=key,
+                commit=self.commit,
+                index=folder / INDEX,
+                contract=CONTRACT,
+                carried=(),
+            ).tree
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told with its script
             return f"{type(error).__name__}: {error}"
         finally:
