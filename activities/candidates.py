@@ -57,7 +57,7 @@ def upper_candidate(
         restored = protected_changes([change for change in found.changes if change not in foreign], protected)
         undone = {*foreign, *restored}
         changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
-        tree = trees.spliced(found.tree, changes) or trees.write({})
+        tree = trees.spliced(found.tree, changes)
     return _snapshot(commit, tree, changes, restored, [*found.warnings, *_unrecorded(change.name for change in moved)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -61,12 +61,18 @@ class Talk:
     stdout: IO[bytes]
 
     def ask(self, question: bytes) -> bytes:
-        """Send a question and return the first line of the answer, without its newline; more may be read on."""
-        try:
+        """Send a question and return the first line of the answer; more may be read on."""
+        self.send(question)
+        return self.hear()
+
+    def send(self, question: bytes) -> None:
+        """Send a question; one to a command that has ended is noticed by who hears no answer."""
+        with suppress(BrokenPipeError):
             self.stdin.write(question)
             self.stdin.flush()
-        except BrokenPipeError:
-            pass
+
+    def hear(self) -> bytes:
+        """The next line of the answer, without its newline."""
         if not (line := self.stdout.readline()):
             raise GitError(self.args, 128, "it ended before it answered")
         return line.removesuffix(b"\n")

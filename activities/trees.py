@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import NamedTuple, Self
@@ -10,6 +11,9 @@ from .changes import NOTHING, Change
 from .git import Git, GitError, Talk
 
 TREE_MODE = "40000"
+
+PENDING = 256
+"""Trees that git may be behind: its answers to more would fill the pipe."""
 
 
 class Entry(NamedTuple):
@@ -36,9 +40,12 @@ class Trees:
         self._stack = ExitStack()
         self._reader: Talk | None = None
         self._writer: Talk | None = None
+        self._known: dict[str, Folder] = {}
+        self._pending: list[str] = []
+        self._width = 40
 
     def __enter__(self) -> Self:
-        """Nothing is started before the first question."""
+        """No process is started before the first question."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,24 +56,38 @@ class Trees:
         """The id of the tree that a commit, ref or tree names; raise GitError when there is none."""
         return self._ask(f"{name}^{{tree}}")[0]
 
-    def read(self, tree: str) -> dict[bytes, Entry]:
+    def read(self, tree: str) -> Folder:
         """The entries of a tree; raise GitError when it is missing."""
-        oid, data = self._ask(tree)
-        width, entries, at = len(oid) // 2, {}, 0
-        while at < len(data):
-            space = data.index(b" ", at)
-            end = data.index(b"\0", space)
-            entries[data[space + 1 : end]] = Entry(
-                data[at:space].decode(), data[end + 1 : (at := end + 1 + width)].hex()
-            )
-        return entries
+        if tree not in self._known:
+            oid, data = self._ask(tree)
+            width, entries, at = len(oid) // 2, {}, 0
+            while at < len(data):
+                space = data.index(b" ", at)
+                end = data.index(b"\0", space)
+                mode, at = data[at:space].decode(), end + 1 + width
+                entries[data[space + 1 : end]] = Entry(mode, data[end + 1 : at].hex())
+            self._known[tree] = entries
+        return self._known[tree]
 
-    def write(self, folder: Folder) -> str:
-        """Write a tree and return its id."""
+    def _write(self, folder: Folder) -> str:
+        """Have a tree written and return its id, which is known before git has answered."""
         if self._writer is None:
             self._writer = self._stack.enter_context(self._git.talk("mktree", "-z", "--missing", "--batch"))
-        lines = (f"{e.mode} {_kind(e)} {e.id}\t".encode() + name + b"\0" for name, e in folder.items())
-        return self._writer.ask(b"".join(lines) + b"\0").decode()
+        entries = sorted(folder.items(), key=lambda item: item[0] + b"/" * item[1].is_tree)
+        data = b"".join(e.mode.encode() + b" " + name + b"\0" + bytes.fromhex(e.id) for name, e in entries)
+        lines = (f"{e.mode} {_kind(e)} {e.id}\t".encode() + name + b"\0" for name, e in entries)
+        self._writer.send(b"".join(lines) + b"\0")
+        self._pending.append(oid := _hash(b"tree %d\0" % len(data) + data, self._width))
+        if len(self._pending) >= PENDING:
+            self._settle()
+        return oid
+
+    def _settle(self) -> None:
+        """Wait until git has written all trees."""
+        while self._pending and self._writer:
+            oid = self._pending.pop(0)
+            if self._writer.hear().decode() != oid:
+                raise GitError(self._writer.args, 128, f"tree {oid} was not written")
 
     def files(self, name: bytes, entry: Entry) -> Iterator[tuple[bytes, Entry]]:
         """Everything at and below an entry that is no tree, with its path."""
@@ -76,8 +97,14 @@ class Trees:
         for inner, found in self.read(entry.id).items():
             yield from self.files(name + b"/" + inner, found)
 
-    def spliced(self, tree: str | None, changes: Iterable[Change]) -> str | None:
-        """A tree with changes made to it; None when nothing is left in it. Only trees on the way are looked at."""
+    def spliced(self, tree: str, changes: Iterable[Change]) -> str:
+        """The id of a tree with changes made to it. Only trees on the way are looked at."""
+        after = self._spliced(tree, changes) or self._write({})
+        self._settle()
+        return after
+
+    def _spliced(self, tree: str | None, changes: Iterable[Change]) -> str | None:
+        """None when nothing is left in it."""
         leaves: dict[bytes, Entry | None] = {}
         inner: dict[bytes, list[Change]] = {}
         for change in changes:
@@ -86,10 +113,10 @@ class Trees:
                 inner.setdefault(first, []).append(_renamed(change, rest))
             else:
                 leaves[first] = None if change.mode == NOTHING else Entry(change.mode, change.id)
-        entries = self.read(tree) if tree else {}
+        entries = dict(self.read(tree)) if tree else {}
         for name, below_it in inner.items():
             before = entries.pop(name, None)
-            after = self.spliced(before.id if before and before.is_tree else None, below_it)
+            after = self._spliced(before.id if before and before.is_tree else None, below_it)
             if after:
                 entries[name] = Entry(TREE_MODE, after)
         for name, leaf in leaves.items():
@@ -97,7 +124,7 @@ class Trees:
                 entries[name] = leaf
             elif name not in inner:
                 entries.pop(name, None)
-        return self.write(entries) if entries else None
+        return self._write(entries) if entries else None
 
     def _ask(self, name: str) -> tuple[str, bytes]:
         if self._reader is None:
@@ -107,7 +134,14 @@ class Trees:
         if len(facts) != 2:
             raise GitError(self._reader.args, 128, answer.decode())
         data = self._reader.stdout.read(int(facts[1]) + 1)
+        self._width = len(oid)
         return oid, data[:-1]
+
+
+def _hash(data: bytes, width: int) -> str:
+    """The id of an object, in as many hexadecimal digits as the repository has."""
+    algorithm = "sha1" if width == 40 else "sha256"
+    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
 def _kind(entry: Entry) -> str:

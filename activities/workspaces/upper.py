@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -113,7 +113,7 @@ class _Walk:
     def _drop(self, path: bytes, entry: Entry) -> None:
         self.written.gone.update(self.trees.files(path, entry))
 
-    def _bring_rules(self, path: bytes, found: dict[bytes, int], entries: dict[bytes, Entry]) -> None:
+    def _bring_rules(self, path: bytes, found: dict[bytes, int], entries: Mapping[bytes, Entry]) -> None:
         for name in _RULES:
             if name not in found and (name in entries or len(self.lower) > 1):
                 self._bring(_join(path, name), entries.get(name))

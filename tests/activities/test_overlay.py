@@ -145,7 +145,13 @@ def test_places_enter_the_workspace_of_their_folder(here: Any) -> None:
 def test_a_base_is_made_once_by_many_at_a_time(here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made, commit = [], here.baseline().commit
     real = bases._check_out
-    monkeypatch.setattr(bases, "_check_out", lambda *given: (made.append(1), time.sleep(0.1), real(*given)))
+
+    def slow(*given: Any) -> None:
+        made.append(given)
+        time.sleep(0.1)
+        real(*given)
+
+    monkeypatch.setattr(bases, "_check_out", slow)
     with ThreadPoolExecutor(8) as pool:
         names = list(pool.map(lambda _: plain_base(here.store, commit), range(8)))
     assert (len(made), len(set(names))) == (1, 1)
