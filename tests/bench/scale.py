@@ -77,13 +77,14 @@ async def _crowd(orch: Orch, folder: Path, options: argparse.Namespace) -> None:
         sample, stdout = orch.start(repo, CHECK, f"cmd:{agent}", options.candidates)
     reset(repo)
     facts = json.loads(stdout)
+    many = orch.said("diff", facts["id"], "--candidate", str(options.candidates - 1)).count(b"\ndiff --git ") + 1
     more = disk(orch.home.root) - before
     _say(
         f"{options.candidates} candidates at once, {FILES:,} files, one changes all, one adds {options.megabytes} MB: "
         f"{sample.wall_s:.1f} s, {facts['status']}; "
         f"worker {watch.before >> 20} MiB before, at most {watch.most_worker >> 20}; "
         f"at most {watch.supervisors} supervisors of {watch.most_supervisor >> 20} MiB; "
-        f"disk {megabytes(more)} more"
+        f"disk {megabytes(more)} more; {many:,} changed paths recorded"
     )
     await _history(orch, replace(sample, run=facts["id"]))
 
