@@ -8,18 +8,16 @@ from pathlib import Path
 
 from ..workflows.model.attempt import Snapshot
 from .carry import carried_paths
-from .changes import GITLINK, NOTHING, Change, display, parse_raw
+from .changes import GITLINK, Change, display, parse_raw
 from .git import Git
 from .protection import protected_changes, undo
-from .recording import open_nested, record_tree, trust_times, untouched
+from .recording import open_nested, record_tree, trust_times
 from .store import Store
 from .trees import Trees
 from .upper_changes import upper_changes, without_conflicts
 
 MAX_NAMES = 20
 """How many paths, and how many warnings, a snapshot spells out: it travels in every history."""
-
-_ATTRIBUTES = b".gitattributes"
 
 
 def candidate_tree(
@@ -40,7 +38,7 @@ def candidate_tree(
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
     changes = _changes(git, commit)
     warnings += _inside_submodules(git, commit, changes, checkout)
-    foreign = _not_by_agent(git, changes, index, made)
+    foreign = _not_by_agent(changes, made)
     restored = protected_changes([change for change in changes if change not in foreign], protected)
     if foreign or restored:
         undo(git, [*foreign, *restored])
@@ -89,9 +87,9 @@ def _left_as_made(changes: Sequence[Change], made: Sequence[Change]) -> set[Chan
     return {change for change in changes if (change.name, change.mode, change.id) in known}
 
 
-def _not_by_agent(git: Git, changes: Sequence[Change], index: Path, made: Sequence[Change]) -> set[Change]:
-    """Changes that are none of the agent's work: moved submodule links, what set-up made, what git converted anew."""
-    return _left_as_made(changes, made) | set(filter(_is_moved_link, changes)) | set(_converted(git, changes, index))
+def _not_by_agent(changes: Sequence[Change], made: Sequence[Change]) -> set[Change]:
+    """Changes that are none of the agent's work: moved submodule links and what set-up made."""
+    return _left_as_made(changes, made) | set(filter(_is_moved_link, changes))
 
 
 def _is_moved_link(change: Change) -> bool:
@@ -119,19 +117,9 @@ def _changed_since(folder: Path, checkout: int) -> bool:
     return any(file.lstat().st_mtime_ns > checkout for file in files)
 
 
-def _converted(git: Git, changes: Sequence[Change], index: Path) -> list[Change]:
-    """When attributes changed, the changes of files that were not touched.
-
-    Git converts those anew that are as young as their index, which would make the tree depend on the clock.
-    """
-    if not any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
-        return []
-    same = {change.name: change for change in changes if NOTHING not in {change.old_mode, change.mode}}
-    return [same[name] for name in untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))]
-
-
 def setup_changes(git: Git, commit: str, carried: Sequence[str]) -> list[Change]:
     """What set-up changed in a workspace that no agent has touched yet."""
+    trust_times(git)
     record_tree(git, without=[os.fsencode(path) for path in carried_paths(git.cwd, carried)])
     return _changes(git, commit)
 

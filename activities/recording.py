@@ -18,10 +18,10 @@ _ADD = ("-c", "core.safecrlf=false", "-c", "add.ignoreErrors=false", "add", "--s
 """Paths outside of a sparse checkout count when they exist, and mixed line ends are no reason to fail."""
 
 _ENTRY = re.compile(
-    rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n  uid: \d+\tgid: \d+\n"
-    rb"  size: (\d+)\tflags: [0-9a-f]+\n"
+    rb"(\d+ [0-9a-f]+ \d)\t([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n"
+    rb"  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: [0-9a-f]+\n"
 )
-"""One entry of `ls-files -z --debug`."""
+"""One entry of `ls-files -z --stage --debug`."""
 
 
 def record_tree(git: Git, *, without: Sequence[bytes] = ()) -> list[bytes]:
@@ -76,15 +76,22 @@ def below(name: bytes, folders: Collection[bytes]) -> bool:
 def trust_times(git: Git) -> None:
     """Make the private index younger than all files, if nanoseconds tell what was touched from what was not.
 
-    Git compares seconds, and reads every file again that is as young as its index: after a checkout, all of them.
+    Git compares seconds, and reads every file again that is as young as its index: after a checkout, all of them. That
+    costs time, and converts files that nobody touched but that are not as the attributes say. So what was touched in
+    the second of the checkout loses its facts in the index, and the rest is taken as it was.
     """
-    top = os.fsencode(git.cwd)
-    for name, *facts in _ENTRY.findall(git.run("ls-files", "-z", "--debug")):
+    top, doubtful = os.fsencode(git.cwd), []
+    for entry, name, *facts in _ENTRY.findall(_entries(git)):
         now, then = _facts(top + b"/" + name), tuple(map(int, facts))
-        if now and now[0] == then[0] and now[2] == then[2] and (now != then or not now[1]):
-            return  # touched within the second of the checkout, or no nanoseconds here: only contents tell
+        if now and now[0] == then[0] and now[2] == then[2]:
+            if not now[1]:
+                return  # no nanoseconds here: only contents tell
+            if now != then:
+                doubtful.append(entry + b"\t" + name)
     soon = time.time() + 2.0
     os.utime(git.env["GIT_INDEX_FILE"], (soon, soon))
+    if doubtful:
+        _write(git, "update-index", "-z", "--index-info", stdin=joined(doubtful))
 
 
 def untouched(git: Git, top: Path, names: Sequence[bytes]) -> list[bytes]:
@@ -93,8 +100,8 @@ def untouched(git: Git, top: Path, names: Sequence[bytes]) -> list[bytes]:
     Times are compared to the nanosecond; git itself compares seconds, and hashes again what is younger than its index.
     """
     wanted, found = set(names), []
-    for match in _ENTRY.finditer(git.run("ls-files", "-z", "--debug")):
-        name, *facts = match.groups()
+    for match in _ENTRY.finditer(_entries(git)):
+        _, name, *facts = match.groups()
         if name in wanted and _facts(top / os.fsdecode(name)) == tuple(map(int, facts)):
             found.append(name)
     return found
@@ -102,16 +109,33 @@ def untouched(git: Git, top: Path, names: Sequence[bytes]) -> list[bytes]:
 
 def _add(git: Git, *args: str, stdin: bytes | None = None) -> list[bytes]:
     """`git add`; pipes, sockets and devices in the place of tracked files make it fail, so these are removed first."""
-    status, _, err = git.attempt(*_ADD, *args, stdin=stdin)
-    if not status:
-        return []
-    names = git.lines("diff-files", "-z", "--name-only", "--ignore-submodules=all")
-    odd = [name for name in names if _is_odd(git.cwd / os.fsdecode(name))]
-    if not odd:
-        raise GitError(("add", *args), status, err)
-    git.run("update-index", "-z", "--force-remove", "--stdin", stdin=joined(odd))
-    git.run(*_ADD, *args, stdin=stdin)
-    return odd
+    try:
+        _write(git, *_ADD, *args, stdin=stdin)
+    except GitError:
+        names = git.lines("diff-files", "-z", "--name-only", "--ignore-submodules=all")
+        odd = [name for name in names if _is_odd(git.cwd / os.fsdecode(name))]
+        if not odd:
+            raise
+        _write(git, "update-index", "-z", "--force-remove", "--stdin", stdin=joined(odd))
+        _write(git, *_ADD, *args, stdin=stdin)
+        return odd
+    return []
+
+
+def _write(git: Git, *args: str, stdin: bytes | None = None) -> None:
+    """Run a command that writes the private index, and leave the index as old as it was.
+
+    A newer one would be of the second of files that only `trust_times` knows to be untouched, or of later edits.
+    """
+    index = Path(git.env["GIT_INDEX_FILE"])
+    before = index.stat().st_mtime_ns if index.exists() else None
+    git.run(*args, stdin=stdin)
+    if before is not None:
+        os.utime(index, ns=(before, before))
+
+
+def _entries(git: Git) -> bytes:
+    return git.run("ls-files", "-z", "--stage", "--debug")
 
 
 def _is_odd(path: Path) -> bool:

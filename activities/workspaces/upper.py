@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ..changes import GITLINK
@@ -14,6 +16,8 @@ from ..trees import Entry, Trees
 
 OPAQUE, REDIRECT = "overlay.opaque", "overlay.redirect"
 """Marks of a folder that hides the layers below, or shows another one's: attributes `trusted.` or `user.`."""
+
+_CAP_SYS_ADMIN = 21
 
 _RULES = (b".gitignore", b".gitattributes")
 """Files that tell git what to do with their folder's files."""
@@ -151,4 +155,11 @@ def _is_whiteout(path: Path) -> bool:
 
 
 def _marked(folder: Path, name: str) -> bool:
-    return any(found in {f"trusted.{name}", f"user.{name}"} for found in os.listxattr(folder, follow_symlinks=False))
+    return f"{_namespace()}.{name}" in os.listxattr(folder, follow_symlinks=False)
+
+
+@cache
+def _namespace() -> str:
+    """Where overlayfs keeps its marks: out of everyone's reach if we may mount; then anyone's `user.` ones mean nothing."""
+    held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    return "trusted" if held and int(held[1], 16) >> _CAP_SYS_ADMIN & 1 else "user"

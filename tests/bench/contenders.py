@@ -98,6 +98,10 @@ class Orch:
         )
         return _timed(argv, repo, self._env)
 
+    def said(self, *args: str) -> bytes:
+        """What the command line prints to an order."""
+        return subprocess.run(_orch(*args), env=self._env, check=True, capture_output=True).stdout
+
     def _engine_cpu(self) -> dict[str, float]:
         """CPU seconds so far of the server, of the worker, and of all that the worker started and that has ended."""
         server, worker = read_server(self.home), read_worker(self.home)
