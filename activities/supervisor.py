@@ -35,9 +35,6 @@ MARK = "ORCH_JOB"
 GUARD = "bwrap"
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
 
-GUARDED = 7
-"""How many words of a command may come before the program that it becomes, this one's name included."""
-
 SIGNALS = (("INT", 1.5), ("TERM", 1.5))
 """What is sent when a limit is reached, and the seconds to react to it; then comes KILL."""
 
@@ -214,7 +211,7 @@ class Supervisor:
         with open(reader, "rb") as report:
             problem = report.read().decode("utf-8", "replace")
         self.alone = False
-        self.spared = self.head if GUARD in map(os.path.basename, step["argv"][:GUARDED]) else 0
+        self.spared = self.head if GUARD in map(os.path.basename, step["argv"][:7]) else 0  # behind enter.py
         self.pumps = {pump.source: pump for pump in streams}
         for descriptor in self.pumps:
             self.poll.register(descriptor, select.POLLIN)
