@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from orch.activities.artifacts import keep_request
+from orch.activities.carried_layer import carried_layer
 from orch.activities.places import Grants, Place
 from orch.activities.protection import disturbed
 from orch.activities.sandbox import AGENT
@@ -25,6 +27,8 @@ from orch.activities.workspaces.bases import bases_of, make_layer, plain_base
 from orch.activities.workspaces.overlay import OverlayProvider, not_entered
 from orch.activities.workspaces.registry import open_workspace, provider_of
 from orch.workflows.errors import RefusedError
+from orch.workflows.model.contract import Contract, Rung
+from orch.workflows.model.goal import PrepareRun, SandboxMode
 
 OVERLAY = OverlayProvider()
 
@@ -266,6 +270,20 @@ def test_layers_show_below_and_above_the_checkout(here: Any) -> None:
     )
     assert (bases_of(here.store) / below / "tree/deps/lib").read_text() == "carried\n"
     assert here.snapshot(carried=["deps"]).changed == 0
+
+
+def test_what_is_carried_is_copied_once_and_its_links_lead_into_each_workspace(kit: Any, here: Any) -> None:
+    kit.write(here.repo, {".gitignore": "deps/\n", "deps/lib": "carried\n"})
+    (here.repo / "deps/own").symlink_to(here.repo / "deps/lib")
+    (here.repo / "deps/tracked").symlink_to(here.repo / "a.txt")
+    contract = Contract(goal="g", rungs=(Rung(name="a", run="true"),), carry=("deps",))
+    given = {"run": "run", "repo": str(here.repo), "agents": ("cmd:true",), "contract": contract}
+    keep_request(here.home, PrepareRun.model_validate({**given, "sandbox": SandboxMode.OFF, "promote": {}}))
+    first = carried_layer(here.store, "run", contract.carry)
+    assert carried_layer(here.store, "run", contract.carry) == first
+    OVERLAY.open(here.store, here.folder(), here.baseline().commit, Layers(below=first))
+    assert inside(here.folder(), "echo x > a.txt; cat deps/own deps/tracked; rm -r deps") == "carried\nx"
+    assert here.snapshot(carried=["deps"]).paths == ("a.txt",)
 
 
 def test_an_ordinary_user_has_the_same(kit: Any, tmp_path: Path) -> None:
