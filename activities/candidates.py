@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..workflows.model.attempt import Snapshot
 from .carry import carried_paths
-from .changes import GITLINK, Change, display, parse_raw
+from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
 from .protection import protected_changes, undo
 from .recording import open_nested, record_tree, trust_times
