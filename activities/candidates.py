@@ -10,13 +10,11 @@ from ..workflows.model.attempt import Snapshot
 from .carry import carried_paths
 from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
-from .protection import protected_changes, undo
+from .protection import ATTRIBUTES, bent_attributes, protected_changes, undo
 from .recording import make_ordinary, nested_repositories, record_tree, trust_times, untouched
 
 MAX_NAMES = 20
 """How many paths, and how many warnings, a snapshot spells out: it travels in every history."""
-
-_ATTRIBUTES = b".gitattributes"
 
 
 def candidate_tree(
@@ -38,7 +36,9 @@ def candidate_tree(
     changes = _changes(git, commit)
     warnings += _inside_submodules(git, commit, changes, checkout)
     foreign = _not_by_agent(git, changes, index, made)
-    restored = protected_changes([change for change in changes if change not in foreign], protected)
+    own = [change for change in changes if change not in foreign]
+    restored = protected_changes(own, protected)
+    restored += bent_attributes(git, commit, [change for change in own if change not in restored], protected)
     if foreign or restored:
         undo(git, [*foreign, *restored])
         changes = _changes(git, commit)
@@ -95,7 +95,7 @@ def _converted(git: Git, changes: Sequence[Change], index: Path) -> list[Change]
 
     Git converts those anew that are as young as their index, which would make the tree depend on the clock.
     """
-    if not any(change.name.rpartition(b"/")[2] == _ATTRIBUTES for change in changes):
+    if not any(change.name.rpartition(b"/")[2] == ATTRIBUTES for change in changes):
         return []
     same = {change.name: change for change in changes if NOTHING not in {change.old_mode, change.mode}}
     return [same[name] for name in untouched(git.with_env(GIT_INDEX_FILE=index), git.cwd, list(same))]

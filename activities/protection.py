@@ -15,10 +15,17 @@ from .git import Git
 from .recording import untouched
 from .store import Store
 
+ADDABLE = "="
+"""Before a glob: what is there is protected, and candidates may add."""
+
+
+ATTRIBUTES = b".gitattributes"
+"""The file whose lines say how git converts others."""
+
 
 def matcher(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
-    """A spec with the rules of a .gitignore; ask it with `matches`."""
-    return pathspec.GitIgnoreSpec.from_lines(globs)
+    """A spec with the rules of a .gitignore, `=GLOB` counting as the glob; ask it with `matches`."""
+    return pathspec.GitIgnoreSpec.from_lines(glob.removeprefix(ADDABLE) for glob in globs)
 
 
 def matches(spec: pathspec.GitIgnoreSpec, name: bytes) -> bool:
@@ -27,9 +34,29 @@ def matches(spec: pathspec.GitIgnoreSpec, name: bytes) -> bool:
 
 
 def protected_changes(changes: Sequence[Change], protected: Sequence[str]) -> list[Change]:
-    """Those of the changes whose path is protected."""
-    spec = matcher(protected)
-    return [change for change in changes if matches(spec, change.name)]
+    """Those of the changes whose path is protected; what is added counts, but for paths that only `=GLOB` names."""
+    spec, closed = matcher(protected), matcher([glob for glob in protected if not glob.startswith(ADDABLE)])
+    return [change for change in changes if matches(closed if change.old_mode == NOTHING else spec, change.name)]
+
+
+def bent_attributes(git: Git, commit: str, changes: Sequence[Change], protected: Sequence[str]) -> list[Change]:
+    """The changes to .gitattributes, if they give any protected path attributes that it does not have in `commit`.
+
+    An attribute (line ends, an encoding, `ident`, a filter) changes what a check-out writes for the same content.
+    """
+    files = [change for change in changes if change.name.rpartition(b"/")[2] == ATTRIBUTES]
+    names = _matching(git.lines("ls-tree", "-r", "-z", "--name-only", commit), protected) if files else []
+    if not names:
+        return []
+    with tempfile.TemporaryDirectory() as empty:
+        before = git.with_env(GIT_INDEX_FILE=Path(empty) / "index")
+        before.run("read-tree", commit)
+        same = _attributes(git, names) == _attributes(before, names)
+    return [] if same else files
+
+
+def _attributes(git: Git, names: Sequence[bytes]) -> list[bytes]:
+    return git.lines("check-attr", "--cached", "-z", "--all", "--stdin", stdin=joined(names))
 
 
 def undo(git: Git, changes: Sequence[Change]) -> None:
