@@ -23,6 +23,10 @@ ATTRIBUTES = b".gitattributes"
 """The file whose lines say how git converts others."""
 
 
+ENVIRONMENTS = (".git", ".venv", "venv", "node_modules", ".tox", ".nox", "vendor", "target")
+"""Folders that set-up and rungs fill by the thousand: not looked through for additions."""
+
+
 def matcher(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
     """A spec with the rules of a .gitignore, `=GLOB` counting as the glob; ask it with `matches`."""
     return pathspec.GitIgnoreSpec.from_lines(glob.removeprefix(ADDABLE) for glob in globs)
@@ -81,6 +85,17 @@ def touched_protected(store: Store, tree: Path, *, index: Path, protected: Seque
         names = _matching(git.lines("ls-files", "-z"), protected)
         same = set(untouched(git, tree, names))
     return [name for name in names if name not in same]
+
+
+def added_protected(store: Store, tree: Path, *, index: Path, protected: Sequence[str]) -> list[bytes]:
+    """Files that came since the checkout where the globs allow none, such as a conftest.py that a rung wrote.
+
+    Folders (caches, installed packages), what interpreters compile, and environments are no such files.
+    """
+    closed = [glob for glob in protected if not glob.startswith(ADDABLE) and not glob.endswith(("/", "*.pyc"))]
+    pruned = [f"--exclude={folder}" for folder in ENVIRONMENTS]
+    with _private(store, tree, index) as git:
+        return _matching(git.lines("ls-files", "-z", "--others", *pruned), closed)
 
 
 def _matching(names: Sequence[bytes], protected: Sequence[str]) -> list[bytes]:

@@ -10,6 +10,7 @@ from ...workflows.model.verdict import Excerpt, RungResult
 from ..excerpts import excerpt
 from ..jobs import Job, Step, StepResult
 from ..places import Place
+from .surroundings import measuring_environment
 
 JOB = "rungs"
 """The folder of the ladder's job, below the place's."""
@@ -41,7 +42,7 @@ def _step(place: Place, tree: Path, rung: Rung, number: int, *, sandbox: bool) -
         name=rung.name,
         argv=place.fenced(("sh", "-c", rung.run), tree, sandbox=sandbox, network=rung.network),
         cwd=tree,
-        env=place.environment({"ORCH_PROGRESS_FILE": str(_progress_file(place, number))}),
+        env=measuring_environment(place.environment({"ORCH_PROGRESS_FILE": str(_progress_file(place, number))})),
         timeout_s=rung.timeout_s,
     )
 

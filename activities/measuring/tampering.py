@@ -1,4 +1,4 @@
-"""Tampering: protected paths that changed while the rungs ran, or were swapped and swapped back."""
+"""Tampering: protected paths that changed or came while the rungs ran, or were swapped and swapped back."""
 
 from __future__ import annotations
 
@@ -7,25 +7,36 @@ from pathlib import Path
 from ...workflows.model.attempt import Measure
 from ..changes import display
 from ..places import Place
-from ..protection import changed_protected, touched_protected
+from ..protection import added_protected, changed_protected, touched_protected
 from ..store import Store
 
 MAX_NAMES = 20
 
 HABITS = "touched-by-the-baseline"
-"""Protected paths that the ladder itself writes anew on the unchanged tree (golden files): no candidate's doing."""
+"""Protected paths that the ladder itself writes on the unchanged tree (golden files): no candidate's doing."""
+
+BEFORE = "there-before"
+"""Protected paths that carry and set-up added before the first rung."""
+
+
+def note_additions(store: Store, place: Place, request: Measure) -> None:
+    """Remember which protected paths carry and set-up added, before any rung runs. Idempotent."""
+    if request.contract.protected and not (place.folder / BEFORE).exists():
+        (place.folder / BEFORE).write_bytes(b"\0".join(_added(store, place, request)))
 
 
 def tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
-    """Name the protected paths whose content changed, or whose file is another one although the baseline's was not.
+    """Name the protected paths whose content changed, that came, or whose file is another one.
 
-    A path that the baseline's own measurement rewrote is judged by its content alone.
+    What the baseline's own measurement wrote anew is judged by its content alone, and what it added does not count.
     """
     if not request.contract.protected:
         return ()
     tree, index, protected = place.folder / "tree", place.folder / "index", request.contract.protected
     changed = changed_protected(store, tree, index=index, protected=protected)
     touched = touched_protected(store, tree, index=index, protected=protected)
+    there = set(_read(place.folder / BEFORE))
+    touched += [name for name in _added(store, place, request) if name not in there]
     habits = place.home.run(request.attempt.run) / HABITS
     if request.attempt.iteration == 0:
         habits.write_bytes(b"\0".join(touched))
@@ -33,6 +44,11 @@ def tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
     known = set(_read(habits))
     names = dict.fromkeys([*changed, *(name for name in touched if name not in known)])
     return tuple(display(name) for name in list(names)[:MAX_NAMES])
+
+
+def _added(store: Store, place: Place, request: Measure) -> list[bytes]:
+    folder = place.folder
+    return added_protected(store, folder / "tree", index=folder / "index", protected=request.contract.protected)
 
 
 def _read(path: Path) -> list[bytes]:
