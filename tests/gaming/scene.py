@@ -64,6 +64,12 @@ class Left:
     verdict: Verdict | None = None
     refusal: str = ""
 
+    @property
+    def told(self) -> str:
+        """The facts in short."""
+        paths, tampered = self.snapshot and self.snapshot.paths, self.verdict and self.verdict.tampered
+        return f"{self.report and self.report.exit} {paths} {tampered} {self.refusal}"
+
     def end(self, baseline: RunPrepared) -> set[End]:
         """The typed ends that the facts show."""
         if self.snapshot is None:
@@ -222,7 +228,7 @@ class Scene:
         if left.verdict and any(rung.progress for rung in left.verdict.rungs[1:]):
             found.append("progress of another rung is forged")
         if not ends & set(cheat.ends):
-            found.append(f"ended as {sorted(ends)}, not as {sorted(cheat.ends)}: {left}")
+            found.append(f"ended as {sorted(ends)}, not as {sorted(cheat.ends)}: {left.told}")
         named = {*(left.snapshot.restored if left.snapshot else ()), *(left.verdict.tampered if left.verdict else ())}
         found += [f"{name} is not named" for name in cheat.names if name not in named]
         if left.snapshot and self._store_git("grep", "-aq", f"{CANARY}[a-z]", left.snapshot.commit):

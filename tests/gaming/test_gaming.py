@@ -24,8 +24,8 @@ async def test_no_attempt_gets_a_green_rung_or_gets_out_and_honest_work_passes(
     left = await scene.play(CHEATS)
     honest = await scene.attempt(99, HONEST)
 
-    found = {cheat.name: scene.breaches(cheat, left[number]) for number, cheat in CHEATS.items()}
-    assert {name: breaches for name, breaches in found.items() if breaches} == {}
+    found = [f"{cheat.name}: {each}" for n, cheat in CHEATS.items() for each in scene.breaches(cheat, left[n])]
+    assert not found, "\n".join(found)
     assert honest.verdict is not None
     assert honest.verdict.passed
     await scene.close()
