@@ -47,8 +47,7 @@ def tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
 
 
 def _added(store: Store, place: Place, request: Measure) -> list[bytes]:
-    folder = place.folder
-    return added_protected(store, folder / "tree", index=folder / "index", protected=request.contract.protected)
+    return added_protected(store.git, place.folder / "tree", request.commit, request.contract.protected)
 
 
 def _read(path: Path) -> list[bytes]:
