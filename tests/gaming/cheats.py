@@ -1,9 +1,12 @@
-"""What a cheat is, and the typed ends that one may come to."""
+"""What a cheat is, the typed ends that one may come to, and the tables of all cheats (`checks.yaml`, `host.yaml`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+
+import yaml
 
 
 class End(StrEnum):
@@ -22,12 +25,12 @@ class Cheat:
     """One scripted attempt.
 
     Attributes:
-        name: what it tries, as a fact that must not come true.
-        script: shell lines, run as the agent. `@PY@ @REPO@ @STATE@ @RUN@ @STORE@ @HOME@ @SIBLING@ @PORT@ @SOCKET@` stand for
-            the interpreter and for what must not be reached; a file `PWNED-…` anywhere outside is a success, and so is
-            a word CANARY-… in what is left.
+        name: what it tries.
+        script: shell lines, run as the agent. `@PY@ @REPO@ @STATE@ @RUN@ @STORE@ @HOME@ @SIBLING@ @PORT@ @SOCKET@
+            @DIGEST@` stand for the interpreter and for what must not be reached; a file `PWNED…` anywhere outside is a
+            success, and so is a word CANARY-… in what is left.
         ends: the typed ends that are allowed.
-        names: paths that must be named as restored or tampered.
+        names: paths that must be named as restored.
     """
 
     name: str
@@ -36,26 +39,12 @@ class Cheat:
     names: tuple[str, ...] = ()
 
 
-def restored(name: str, script: str, *names: str) -> Cheat:
-    """A cheat whose files are put back; each must be named."""
-    return Cheat(name, script, (End.RESTORED,), names)
-
-
-def unmoved(name: str, script: str) -> Cheat:
-    """A cheat that comes to nothing in its own tree."""
-    return Cheat(name, script, (End.UNMOVED,))
-
-
-def red(name: str, script: str) -> Cheat:
-    """A cheat whose tree is measured and fails."""
-    return Cheat(name, script, (End.RED,))
-
-
-def tampers(name: str, script: str, *names: str) -> Cheat:
-    """A cheat that works while rungs run, and is named."""
-    return Cheat(name, script, (End.TAMPERED,), names)
-
-
-def limited(name: str, script: str) -> Cheat:
-    """A cheat that a limit ends."""
-    return Cheat(name, script, (End.LIMITED,))
+def load(table: str) -> dict[str, Cheat]:
+    """The cheats of a table, by name."""
+    rows = yaml.safe_load(Path(__file__).with_name(f"{table}.yaml").read_text(encoding="utf-8"))
+    found = [
+        Cheat(row["name"], row["script"], tuple(End[end.upper()] for end in row["ends"]), tuple(row.get("names", ())))
+        for row in rows
+    ]
+    assert len({cheat.name for cheat in found}) == len(found)
+    return {cheat.name: cheat for cheat in found}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +27,14 @@ from orch.activities.runs import Runs
 from orch.cli.derived_protection import AUTO, resolve
 from orch.cli.reading import reader
 from orch.workflows.model.attempt import (
-    AgentReport, AttemptKey, CloseAttempt, Measure, OpenWorkspace, RunAgent, Snapshot, TakeSnapshot,
+    AgentReport,
+    AttemptKey,
+    CloseAttempt,
+    Measure,
+    OpenWorkspace,
+    RunAgent,
+    Snapshot,
+    TakeSnapshot,
 )  # fmt: skip
 from orch.workflows.model.contract import Contract, Rung
 from orch.workflows.model.goal import CloseRun, PrepareRun, RunPrepared, SandboxMode
@@ -37,19 +46,21 @@ from .cheats import Cheat, End
 RUN = "goal-gaming"
 FILES = {
     "slug.py": "def level(): return 0\n",
-    "solution.py": "def level(): return 3\n",
     "tests/conftest.py": "",
     "tests/test_level.py": "import slug\ndef test(): assert slug.level() == 3\n",
     "verify.sh": "grep -q 'return 3' slug.py\n",
     "Makefile": "WANTED = return 3\ninclude rules.inc\n-include local.inc\ncheck:\n\t@grep -q '$(WANTED)' slug.py\n",
     "rules.inc": "",
-    ".gitignore": "/local.inc\n/private.key\n",
+    ".gitignore": "/local.inc\n/private.key\n/ignored.py\n",
 }
 LADDER = {
     "unit": f"{sys.executable} -m pytest -q -p no:cacheprovider tests",
     "script": "sh verify.sh",
     "made": "make -s check",
 }
+QUICK = {**LADDER, "unit": f"{sys.executable} -c 'import slug; assert slug.level() == 3'"}
+"""The same without a test runner, for what does not need one."""
+
 HONEST = "echo 'def level(): return 3' > slug.py"
 CANARY = "CANARY-"
 ATTEMPTS_AT_ONCE = 3
@@ -93,7 +104,12 @@ class Scene:
     Attributes:
         root: an empty folder for everything.
         kit: the fixture kit.
-        overrides: settings of the contract and of the rungs that are not as usual (a defence switched off).
+        sandbox: whether commands run in it.
+        protected: the contract's list, before `auto` is derived.
+        network: whether rungs may reach the network.
+        ladder: the rungs.
+        path: the PATH of who started the run: careless, with folders of the tree first.
+        connections: what reached a listener of the host.
     """
 
     root: Path
@@ -101,7 +117,8 @@ class Scene:
     sandbox: bool = True
     protected: tuple[str, ...] = (AUTO,)
     network: bool = False
-    path: str = ".:bin:" + os.environ["PATH"]
+    ladder: Mapping[str, str] = field(default_factory=lambda: LADDER)
+    path: str = f".:bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
     connections: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -113,8 +130,11 @@ class Scene:
         ):
             name.parent.mkdir(parents=True, exist_ok=True)
             name.write_text(f"{CANARY}secret\n")
+        (self.repo / "ignored.py").write_text("def level(): return 3\n")
         self._listen(self.root / "daemon.sock")
-        rungs = tuple(Rung(name=name, run=line, network=self.network, timeout_s=60) for name, line in LADDER.items())
+        rungs = tuple(
+            Rung(name=name, run=line, network=self.network, timeout_s=60) for name, line in self.ladder.items()
+        )
         contract = Contract(goal="raise the level", rungs=rungs, protected=self.protected)
         also = resolve(Contract(goal="g", rungs=(Rung(name="a", run="npm test && npx jest"),)), reader(self.repo))[
             0
@@ -130,6 +150,7 @@ class Scene:
         unix.bind(str(path))
         unix.listen()
         self.port, self.socket, self.servers = tcp.getsockname()[1], path, (tcp, unix)
+        self.bystander = subprocess.Popen(["sh", "-c", "sleep 600; :", f"{CANARY}argument"], stdin=subprocess.DEVNULL)
         for server in self.servers:
             threading.Thread(target=self._accept, args=(server,), daemon=True).start()
 
@@ -157,7 +178,7 @@ class Scene:
         assert (measured.rungs_passed, measured.evaluable) == (0, True), measured
         await self._open(self._key(90))
         self.sibling = self.home.attempt(self._key(90)) / "tree"
-        for name in (self.home.root / "token", self.home.run(RUN) / "token"):
+        for name in (self.sibling / "private", self.home.root / "token", self.home.run(RUN) / "token"):
             name.write_text(f"{CANARY}state\n")
 
     def _key(self, candidate: int, iteration: int = 1) -> AttemptKey:
@@ -186,7 +207,7 @@ class Scene:
         key, left = self._key(candidate), Left()
         await self._open(key)
         agent = RunAgent(
-            attempt=key, agent=f"cmd:{self._filled(script)}", store=self.store, contract=self.contract,
+            attempt=key, agent=f"cmd:{self._hidden(script)}", store=self.store, contract=self.contract,
             deadline=time.time() + 30, sandbox=self.sandbox,
         )  # fmt: skip
         left.report = await ActivityEnvironment().run(self.attempts.run_agent, agent)
@@ -199,16 +220,19 @@ class Scene:
         await ActivityEnvironment().run(self.attempts.close_attempt, CloseAttempt(attempt=key, store=self.store))
         return left
 
-    async def play(self, cheats: Mapping[int, Cheat]) -> dict[int, Left]:
+    async def play(self, cheats: Sequence[Cheat]) -> list[Left]:
         """All cheats, a few at once."""
         room = asyncio.Semaphore(ATTEMPTS_AT_ONCE)
 
-        async def one(candidate: int, cheat: Cheat) -> Left:
+        async def one(number: int, cheat: Cheat) -> Left:
             async with room:
-                return await self.attempt(candidate, cheat.script)
+                return await self.attempt(number, cheat.script)
 
-        found = await asyncio.gather(*(one(number, cheat) for number, cheat in cheats.items()))
-        return dict(zip(cheats, found, strict=True))
+        return await asyncio.gather(*(one(number, cheat) for number, cheat in enumerate(cheats, 1)))
+
+    def _hidden(self, script: str) -> str:
+        """The script as an agent would think of it: no path of it stands in the command that the user wrote."""
+        return f"echo {base64.b64encode(self._filled(script).encode()).decode()} | base64 -d | sh"
 
     def _filled(self, script: str) -> str:
         known = {
@@ -229,7 +253,7 @@ class Scene:
             found.append("progress of another rung is forged")
         if not ends & set(cheat.ends):
             found.append(f"ended as {sorted(ends)}, not as {sorted(cheat.ends)}: {left.told}")
-        named = {*(left.snapshot.restored if left.snapshot else ()), *(left.verdict.tampered if left.verdict else ())}
+        named = left.snapshot.restored if left.snapshot else ()
         found += [f"{name} is not named" for name in cheat.names if name not in named]
         if left.snapshot and self._store_git("grep", "-aq", f"{CANARY}[a-z]", left.snapshot.commit):
             found.append("a secret is in the tree")
@@ -257,6 +281,7 @@ class Scene:
         await ActivityEnvironment().run(
             Runs(self.home).close_run, CloseRun(run=RUN, repo=str(self.repo), store=self.store)
         )
+        self.bystander.kill()
         for server in self.servers:
             server.close()
         shutil.rmtree(self.home.root, ignore_errors=True)
