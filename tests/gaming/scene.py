@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -37,6 +36,7 @@ from orch.workflows.model.attempt import (
     TakeSnapshot,
 )  # fmt: skip
 from orch.workflows.model.contract import Contract, Rung
+from orch.workflows.model.exit import ExitKind
 from orch.workflows.model.goal import CloseRun, PrepareRun, RunPrepared, SandboxMode
 from orch.workflows.model.promotion import PromoteTarget
 from orch.workflows.model.verdict import Verdict
@@ -87,11 +87,8 @@ class Left:
             return {End.REFUSED}
         found = {End.UNMOVED} if baseline.baseline and self.snapshot.tree == baseline.baseline.tree else set()
         found |= {End.RESTORED} if self.snapshot.restored else set()
-        found |= (
-            {End.LIMITED}
-            if self.report and str(self.report.exit) not in {"ok"} and "limit" in str(self.report.exit)
-            else set()
-        )
+        if self.report and self.report.exit.kind is not ExitKind.OK and "limit" in str(self.report.exit):
+            found.add(End.LIMITED)
         if self.verdict and self.verdict.tampered:
             return found | {End.TAMPERED}
         return found | ({End.RED} if self.verdict and self.verdict.evaluable and not self.verdict.passed else set())
@@ -236,7 +233,8 @@ class Scene:
 
     def _filled(self, script: str) -> str:
         known = {
-            "PY": sys.executable, "REPO": self.repo, "STATE": self.home.root, "RUN": self.home.run(RUN), "HOME": self.user,
+            "PY": sys.executable,
+            "REPO": self.repo, "STATE": self.home.root, "RUN": self.home.run(RUN), "HOME": self.user,
             "STORE": self.home.store(self.store) / "store.git", "SIBLING": self.sibling, "PORT": self.port,
             "SOCKET": self.socket, "DIGEST": self.contract.digest,
         }  # fmt: skip
@@ -284,4 +282,3 @@ class Scene:
         self.bystander.kill()
         for server in self.servers:
             server.close()
-        shutil.rmtree(self.home.root, ignore_errors=True)

@@ -103,17 +103,3 @@ async def test_defence_that_is_off_is_noticed(
     found = [*scene.breaches(CHEATS[off.cheat], left), *scene.damage()]
     await scene.close()
     assert any(off.breach in breach for breach in found), found
-
-
-@pytest.mark.parametrize("cheat", sorted({off.cheat for off in DEFENCES.values()}))
-async def test_the_same_cheat_comes_to_nothing_with_all_defences_on(
-    kit: ModuleType, tmp_path: Path, cheat: str
-) -> None:
-    scene = Scene(tmp_path / "scene", kit, ladder=QUICK)
-    await scene.prepare()
-
-    left = await scene.attempt(1, CHEATS[cheat].script)
-
-    assert scene.breaches(CHEATS[cheat], left) == []
-    await scene.close()
-    assert scene.damage() == []
