@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import importlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -147,7 +150,7 @@ class Scene:
         unix.bind(str(path))
         unix.listen()
         self.port, self.socket, self.servers = tcp.getsockname()[1], path, (tcp, unix)
-        self.bystander = subprocess.Popen(["sh", "-c", "sleep 600; :", f"{CANARY}argument"], stdin=subprocess.DEVNULL)
+        self.bystander = subprocess.Popen(["sh", "-c", "read end", f"{CANARY}argument"], stdin=subprocess.PIPE)
         for server in self.servers:
             threading.Thread(target=self._accept, args=(server,), daemon=True).start()
 
@@ -279,6 +282,15 @@ class Scene:
         await ActivityEnvironment().run(
             Runs(self.home).close_run, CloseRun(run=RUN, repo=str(self.repo), store=self.store)
         )
-        self.bystander.kill()
+        self.bystander.communicate()
         for server in self.servers:
             server.close()
+
+
+def small_limits(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Limits that a test can reach without harm: 150 processes, 300 MiB, files of 100 MiB, 400 MiB more on the disk."""
+    for name, value in {"PROCESSES": "150", "MEMORY": "300m", "FILE": "100m"}.items():
+        patch.setenv(f"ORCH_LIMIT_{name}", value)
+    limits = importlib.import_module("orch.activities.limits")
+    small = replace(limits.StepLimits.of_this_host(), disk_floor=shutil.disk_usage(folder).free - (400 << 20))
+    patch.setattr(limits.StepLimits, "of_this_host", lambda: small)

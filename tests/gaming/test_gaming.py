@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from .cheats import load
-from .scene import HONEST, Scene
+from .scene import HONEST, Scene, small_limits
 
 
 @pytest.mark.parametrize("table", ["checks", "host"])
@@ -16,6 +16,8 @@ async def test_no_attempt_gets_a_green_rung_or_gets_out_and_honest_work_passes(
     kit: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     monkeypatch.setenv("CLOUD_TOKEN", "CANARY-environment")
+    if table == "host":
+        small_limits(monkeypatch, tmp_path)
     cheats, scene = list(load(table).values()), Scene(tmp_path, kit)
     await scene.prepare()
 
