@@ -10,7 +10,7 @@ from ..workflows.model.attempt import Snapshot
 from .carry import carried_paths
 from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
-from .protection import protected_changes, undo
+from .protection import bent_attributes, protected_changes, undo
 from .recording import open_nested, record_tree, trust_times
 from .store import Store
 from .trees import Trees
@@ -39,7 +39,9 @@ def candidate_tree(
     changes = _changes(git, commit)
     warnings += _inside_submodules(git, commit, changes, checkout)
     foreign = _not_by_agent(changes, made)
-    restored = protected_changes([change for change in changes if change not in foreign], protected)
+    own = [change for change in changes if change not in foreign]
+    restored = protected_changes(own, protected)
+    restored += bent_attributes(git, commit, [change for change in own if change not in restored], protected)
     if foreign or restored:
         undo(git, [*foreign, *restored])
         changes = _changes(git, commit)
@@ -54,7 +56,9 @@ def upper_candidate(
         found = upper_changes(store, folder, commit, trees, carried=carried, nested=True)
         moved = list(filter(_is_moved_link, found.changes))
         foreign = {*_left_as_made(found.changes, made), *moved}
-        restored = protected_changes([change for change in found.changes if change not in foreign], protected)
+        own = [change for change in found.changes if change not in foreign]
+        restored = protected_changes(own, protected)
+        restored += bent_attributes(store.git, commit, [change for change in own if change not in restored], protected)
         undone = {*foreign, *restored}
         changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
         tree = trees.spliced(found.tree, changes)

@@ -9,7 +9,7 @@ import click
 
 from .exits import ExitStatus
 from .params import json_option
-from .talk import out, out_json, plural, say
+from .talk import clean, out, out_json, plural, say
 
 if TYPE_CHECKING:
     from ..workflows.model.contract import Contract
@@ -18,19 +18,27 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--repo", type=click.Path(path_type=Path), default=".", show_default=True, help="A folder of its git repository."
+)
 @json_option
-def check(file: Path, *, as_json: bool) -> None:
-    """Validate a contract FILE: every refusal with its line and the mend, else the digest."""
+def check(file: Path, repo: Path, *, as_json: bool) -> None:
+    """Validate a contract FILE: every refusal with its line and the mend, else the digest and what is protected."""
     from .contract_file import check_contract
+    from .derived_protection import resolve
+    from .reading import reader, top
 
     contract, document = check_contract(file)
-    facts = _carried(file, contract, document) if contract else []
+    facts: list[str] = []
+    if contract is not None:
+        contract, covered = resolve(contract, reader(top(repo)))
+        facts = [*map(clean, covered), *_carried(repo, contract, document)]
     contract = None if document.refusals else contract
     refusals = sorted(set(document.refusals))
     if as_json:
-        digest = contract.digest if contract else None
-        told = [vars(refusal) for refusal in refusals]
-        out_json({"file": str(file), "digest": digest, "refusals": told, "facts": facts})
+        digest, protected = (contract.digest, contract.protected) if contract else (None, ())
+        told = {"file": str(file), "digest": digest, "protected": protected, "facts": facts}
+        out_json({**told, "refusals": [vars(refusal) for refusal in refusals]})
     elif contract is not None:
         out(f"{file}: {plural(len(contract.rungs), 'rung')}, digest {contract.digest}")
         for fact in facts:
@@ -41,14 +49,14 @@ def check(file: Path, *, as_json: bool) -> None:
         raise SystemExit(ExitStatus.REFUSED)
 
 
-def _carried(file: Path, contract: Contract, document: Document) -> list[str]:
-    """Look at the carried paths, where the file lies in a repository; what is of no use is refused at its line."""
+def _carried(repo: Path, contract: Contract, document: Document) -> list[str]:
+    """Look at the carried paths, where there is a repository; what is of no use is refused at its line."""
     from ..activities.repository import inspect
     from ..workflows.errors import RefusedError
     from .carrying import flaws, suggestions
 
     try:
-        found = inspect(file.parent)
+        found = inspect(repo)
     except RefusedError:
         return []
     for flaw in flaws(found, contract.carry):

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..workflows.model.contract import Contract, Secret
+from .derived_protection import AUTO
 from .durations import parse_duration
 from .nearest import nearest, offer
 from .yaml_lines import Document, Place, read_yaml
@@ -15,7 +16,7 @@ from .yaml_lines import Document, Place, read_yaml
 KEYS = {
     "goal": "what the agents are asked to reach",
     "rungs": "a list of {name: NAME, run: COMMAND}",
-    "protected": "a list of globs",
+    "protected": "a list of globs, or auto",
     "setup": "a shell line",
     "setup_timeout": "a duration such as 10m",
     "carry": "a list of globs",
@@ -58,6 +59,12 @@ def check_contract(path: Path, *, goal: str = "") -> tuple[Contract | None, Docu
         fields["rungs"] = [_rung(rung, index, document) for index, rung in enumerate(fields["rungs"])]
     if "secrets" in fields:
         fields["secrets"] = _secrets(fields["secrets"], document)
+    if fields.get("protected") == AUTO:
+        fields["protected"] = [AUTO]
+    elif fields.get("protected") == []:
+        document.refuse(
+            ("protected",), "`protected` is an empty list", 'leave it out: `auto` holds; `["!*"]` opens all'
+        )
     if goal:
         fields["goal"] = goal
     return _compile(fields, document), document

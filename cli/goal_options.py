@@ -40,7 +40,13 @@ _OPTIONS = (
     click.option("--deadline", type=DURATION, help="Time for the whole run, e.g. 2h."),
     click.option("--attempt-timeout", type=DURATION, help="Time for one agent process [default: 1h]."),
     click.option("--rung-timeout", type=DURATION, help="Time for each rung [default: 10m]."),
-    click.option("--protect", multiple=True, metavar="GLOB", help="Paths that no candidate may change. Repeatable."),
+    click.option(
+        "--protect",
+        multiple=True,
+        metavar="GLOB",
+        help="Paths that no candidate may change: globs, =GLOB (may add), !GLOB (opens), or auto: what the ladder's "
+        "tools load by themselves [default: auto]. Repeatable.",
+    ),
     click.option("--setup", default="", metavar="CMD", help="A shell line run once per workspace, before the agent."),
     click.option(
         "--carry", multiple=True, metavar="GLOB", help="Ignored paths every workspace gets, e.g. .venv. Repeatable."

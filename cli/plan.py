@@ -19,9 +19,10 @@ from ..workflows.model.promotion import PromoteTarget
 from . import carrying, placing, preflight
 from .contract_file import load_contract
 from .defaults import with_defaults
+from .derived_protection import resolve
 from .durations import show_duration
-from .named_tests import named_tests
 from .options import GoalOptions
+from .reading import reader
 from .talk import clean, one_line, plural
 
 MAX_GOAL_BYTES = 1 << 20
@@ -71,10 +72,8 @@ def _contract(options: GoalOptions, root: Path) -> tuple[Contract, list[str]]:
     else:
         preflight.some_rung(options)
         contract = _compile(options, goal)
-    named = _named(contract, root)
-    fresh = tuple(glob for glob in named if glob not in contract.protected)
-    facts = [f"protected, because the ladder names them: {', '.join(clean(glob) for glob in fresh)}"] if fresh else []
-    return contract.model_copy(update={"protected": (*contract.protected, *fresh)}), facts
+    contract, covered = resolve(contract, reader(root))
+    return contract, [clean(line) for line in covered]
 
 
 def _goal(options: GoalOptions) -> str:
@@ -111,11 +110,6 @@ def _compile(options: GoalOptions, goal: str) -> Contract:
 
 def _rung(line: str, index: int, timeout: dict[str, float]) -> Rung:
     return Rung.model_validate({"name": f"verify-{index}", "run": line, **timeout})
-
-
-def _named(contract: Contract, root: Path) -> tuple[str, ...]:
-    found = (glob for rung in contract.rungs for glob in named_tests(rung.run, lambda path: (root / path).exists()))
-    return tuple(dict.fromkeys(found))
 
 
 def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalRequest:

@@ -13,6 +13,7 @@ from ..jobs import Job, Step, StepResult
 from ..places import Grants, Place
 from ..sandbox import MEASURE
 from .inputs import read_only_inputs
+from .surroundings import measuring_environment
 
 JOB = "rungs"
 """The folder of the ladder's job, below the place's."""
@@ -48,7 +49,7 @@ def _step(place: Place, rung: Rung, number: int, protected: tuple[str, ...], *, 
         name=rung.name,
         argv=place.fenced(("sh", "-c", rung.run), MEASURE, grants, sandbox=sandbox),
         cwd=place.tree,
-        env=place.environment({"ORCH_PROGRESS_FILE": str(progress)}),
+        env=measuring_environment(place.environment({"ORCH_PROGRESS_FILE": str(progress)})),
         timeout_s=rung.timeout_s,
     )
 

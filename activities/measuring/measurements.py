@@ -22,7 +22,7 @@ from ..workspaces import Layers
 from ..workspaces.registry import close_workspace, open_workspace
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
-from .tampering import tampered
+from .tampering import note_additions, tampered
 
 
 def host_class() -> str:
@@ -70,6 +70,7 @@ class Measurements:
             setup, _ = await set_up(place, tree, request.contract, (), sandbox=request.sandbox)
             if setup is not None and not setup.ok:
                 return _verdict(request, setup, (), ())
+            await in_thread(note_additions, store, place, request)
             job = await in_thread(ladder_job, place, request.contract, gate=request.gate, sandbox=request.sandbox)
             steps = await run_job(place.folder / JOB, job)
             rungs = tuple(rung_result(place, number, step) for number, step in enumerate(steps))
