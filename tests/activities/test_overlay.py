@@ -307,3 +307,8 @@ def test_an_ordinary_user_has_the_same(kit: Any, tmp_path: Path) -> None:
         assert done.stdout.strip() == "a.txt new sub/c.txt sub2/c.txt", done.stderr
     finally:
         shutil.rmtree(root)
+
+
+def test_commands_inside_ignore_no_signal(here: Any) -> None:
+    here.open()
+    assert inside(here.folder(), "grep SigIgn /proc/self/status").split()[1] == "0" * 16
