@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..artifacts import write_whole
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
@@ -43,10 +44,7 @@ def tree_of(store: Store, commit: str) -> str:
     known = bases_of(store) / "of" / commit
     if not known.exists():
         tree = store.tree_of(commit)
-        known.parent.mkdir(parents=True, exist_ok=True)
-        aside = known.with_name(f"{commit}.{os.getpid()}")
-        aside.write_text(tree)
-        aside.replace(known)
+        write_whole(known, tree)
     return known.read_text()
 
 
