@@ -83,8 +83,10 @@ async def _pollers(temporal: Client) -> list[str]:
 def priority(request: GoalRequest) -> Priority:
     """A run's place among those that wait for one host: by its priority, then in turn among repositories.
 
-    Its attempts and their steps inherit it.
+    Its attempts and their steps inherit it. The engine reads it: with keys it holds no word of the path.
     """
+    if request.label:
+        return Priority(priority_key=request.priority, fairness_key=request.label)
     slug = re.sub(r"[^a-z0-9]+", "-", PurePath(request.repo).name.lower()).strip("-")[:40]
     digest = hashlib.sha256(f"{request.host}:{request.repo}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return Priority(priority_key=request.priority, fairness_key=f"{slug}-{digest}")

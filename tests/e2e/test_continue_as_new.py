@@ -35,7 +35,7 @@ async def test_run_past_the_history_limit_keeps_ledger_budget_and_result(home: H
         dev_server_existing_path=str(binary()),
         dev_server_extra_args=["--dynamic-config-value", LIMIT, "--search-attribute", "OrchStatus=Keyword"],
     ) as environment:
-        orchestrator, host = make_workers(environment.client, Settings(home=home, slots=2))
+        orchestrator, host, *_ = make_workers(environment.client, Settings(home=home, slots=2))
         async with orchestrator, host:
             request = _request(home, project)
             handle = await environment.client.start_workflow(Goal.run, request, id=request.run, task_queue=ORCH_QUEUE)

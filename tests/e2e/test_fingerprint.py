@@ -213,7 +213,9 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
     """I1, I5, G16, G17, G18: results stay until they are old; a link in a workspace's place is only unlinked."""
     before = fingerprint(project)
     done = await _goal(client, project, climb(2), max_iterations=1)
-    live = await client.start_goal(**_options(project, "cmd:sleep 2; echo 3 > level"))
+    gate = client.home.root / "gate"
+    waits = f"cmd:until [ -e {gate} ]; do sleep 0.1; done; echo 3 > level"
+    live = await client.start_goal(**_options(project, waits) | {"sandbox": False})
     folder = client.home.run(done.id)
     await _appears(folder / artifacts.CLOSED)
     await _appears(client.home.run(live) / "attempts/i1-c1-b1/agent")
@@ -227,6 +229,7 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
     held = collect(client.home, dead)
     kept = store.ok("cat-file", "-e", str(done.iterations[0].candidates[0].commit))
     old = collect(client.home, dead, Policy(older_s=0))
+    gate.touch()
     view = await client.result(live)
 
     assert done.id in dead
