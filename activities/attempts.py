@@ -17,6 +17,7 @@ from ..workflows.model.attempt import (
     YieldSlot,
 )
 from ..workflows.model.contract import SecretUse
+from ..workflows.model.exit import Exit, ExitKind
 from . import clock, slots
 from .agents import secrets
 from .agents.preparing import AGENT, AgentRun, log_out
@@ -34,7 +35,7 @@ from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
 from .places import Place
 from .prompts import agent_prompt
-from .shared_setup import MADE_BY_SETUP, SharedSetups
+from .shared_setup import MADE_BY_SETUP, shared_setup
 from .snapshots import made_by_setup, take_candidate
 from .store import Store
 from .workspaces import TREE, Layers
@@ -54,7 +55,6 @@ class Attempts:
         self._home = home
         self._slots = slot_count
         self._freed = asyncio.Condition()
-        self._setups = SharedSetups()
 
     @effect
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
@@ -62,6 +62,7 @@ class Attempts:
         place, store = self._place(request), Store(self._home, request.store)
         if not await self._slot(place.owner, request.deadline, clock.offset()):
             return Workspace(path=None)
+        place.folder.mkdir(parents=True, exist_ok=True)  # from here on the slot is used, however long the rest takes
         if request.exchange is not None:
             await in_thread(arrive, self._home, request, request.exchange)
         return await self._opened(store, place, request)
@@ -112,10 +113,21 @@ class Attempts:
             await in_thread(publish_outputs, self._home, request.exchange, request.attempt)
 
     async def _opened(self, store: Store, place: Place, request: OpenWorkspace) -> Workspace:
+        """Open the workspace, or find it as it was before a rest: what was shared then may be gone by now."""
+        ready = place.folder / "ready"
+        if ready.exists():
+            setup = Exit(kind=ExitKind.OK) if request.contract.setup else None
+            return Workspace(path=str(place.folder / TREE), setup=setup)
+        workspace = await self._set_up(store, place, request)
+        if workspace.setup is None or workspace.setup.ok:
+            ready.touch()
+        return workspace
+
+    async def _set_up(self, store: Store, place: Place, request: OpenWorkspace) -> Workspace:
         """Open the workspace over what others have set up already, or set it up by itself; each step is done once."""
         tree, opened = str(place.folder / TREE), place.folder / "opened"
         carried = await in_thread(carried_layer, store, request.attempt.run, request.contract.carry)
-        shared = await self._setups.get(store, place, request, carried) if request.contract.setup else None
+        shared = await shared_setup(store, place, request, carried) if request.contract.setup else None
         if shared and shared.layers is None:
             return Workspace(path=tree, setup=shared.exit, setup_output=shared.output)
         if not opened.exists():

@@ -66,7 +66,12 @@ async def in_thread(function: Callable[..., T], /, *args: Any, **kwargs: Any) ->
 
 
 def kill_requested() -> bool:
-    """Whether a cancellation asks for the end of the work; any other one (shutdown, lost heartbeat) only detaches."""
+    """Whether a cancellation asks for the end of the work; any other one (shutdown, lost heartbeat) only detaches.
+
+    Outside of an activity it is somebody at a terminal who asks.
+    """
+    if not activity.in_activity():
+        return True
     details = activity.cancellation_details()
     return details is not None and details.cancel_requested
 

@@ -114,7 +114,6 @@ class Place:
             tree=self.tree,
             repo=Path(self._request.repo),
             names=self._names(),
-            also=tuple(layer / "at" for layer in self._layers()),
             writable=(*grants.writable, private[0]),
             readable=(*self._git(), *grants.readable),
             protected=grants.protected,

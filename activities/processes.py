@@ -276,6 +276,11 @@ def scrubbed_environment(extra: Mapping[str, str]) -> dict[str, str]:
     allowed = {
         name: value
         for name, value in os.environ.items()
-        if (name in PASSED or name.startswith("LC_") or name in named) and not NEVER_PASSED.match(name)
+        if (is_usual(name) or name in named) and not NEVER_PASSED.match(name)
     }
     return {**allowed, **extra}
+
+
+def is_usual(name: str) -> bool:
+    """Whether a variable is passed to children without being named."""
+    return name in PASSED or name.startswith("LC_")

@@ -28,7 +28,7 @@ from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
 from .places import Grants, Place
 from .sandbox import AGENT
-from .shared_setup import Shared, SharedSetups
+from .shared_setup import Shared, shared_setup
 from .snapshots import take_view
 from .store import Store
 from .workspaces import INDEX, TREE, Layers
@@ -104,7 +104,7 @@ class Shell:
             contract=self.of.contract,
             sandbox=self.of.sandbox,
         )
-        return await SharedSetups().get(self.of.store, self.place, request, self._carried)
+        return await shared_setup(self.of.store, self.place, request, self._carried)
 
     @cached_property
     def _carried(self) -> tuple[str, ...]:

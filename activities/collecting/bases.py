@@ -9,6 +9,7 @@ from pathlib import Path
 from ..store import Store
 from ..workspaces.bases import USED, bases_of, boot, is_made, layer_lock
 from ..workspaces.overlay import BASE
+from ..workspaces.removal import TRASH
 from . import trash
 from .disk import freed_by
 from .found import Found, KeptError
@@ -36,7 +37,7 @@ def unused(scene: Scene) -> Iterator[Found]:
 def layers_of(store: Store) -> Iterator[Path]:
     """The folders of a store's layers, those that are being made among them."""
     for path in sorted(bases_of(store).glob("*-*")):
-        if path.is_dir() and not path.is_symlink() and not path.name.startswith("trash-"):
+        if path.is_dir() and not path.is_symlink() and not path.name.startswith(TRASH):
             yield path
 
 

@@ -15,6 +15,7 @@ from ..workspaces import INDEX, TREE
 from ..workspaces.clone import GIT_DIR
 from ..workspaces.overlay import UPPER, WORK
 from ..workspaces.registry import close_workspace
+from ..workspaces.removal import TRASH
 from . import trash
 from .disk import freed_by
 from .found import Found, KeptError
@@ -90,7 +91,7 @@ def _parts(place: Path) -> list[Path]:
     """What of a workspace lies in its folder."""
     names = (TREE, INDEX, UPPER, WORK, GIT_DIR)
     there = [path for path in (place / name for name in names) if path.is_symlink() or path.exists()]
-    return [*there, *place.glob("trash-*")] if there else []
+    return [*there, *place.glob(f"{TRASH}*")] if there else []
 
 
 def _close(home: Home, run: str) -> Iterable[Path]:

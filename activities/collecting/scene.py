@@ -15,6 +15,7 @@ from .. import artifacts
 from ..artifacts import PREPARED
 from ..home import Home
 from ..store import Store
+from ..workspaces.removal import TRASH
 from .found import KeptError
 
 GRACE_S = 600.0
@@ -40,7 +41,7 @@ class Scene:
 
     def runs(self) -> list[Path]:
         """The folders of all runs; a link in the place of one is no run."""
-        return [path for path in _folders(self.home.root / "runs") if not path.name.startswith("trash-")]
+        return [path for path in _folders(self.home.root / "runs") if not path.name.startswith(TRASH)]
 
     def open_runs(self) -> list[Path]:
         """The folders of the runs that may be live, asked anew: none may have begun since."""
@@ -55,7 +56,7 @@ class Scene:
     def stores(self) -> list[Store]:
         """All stores."""
         paths = _folders(self.home.root / "stores")
-        return [Store(self.home, path.name) for path in paths if not path.name.startswith("trash-")]
+        return [Store(self.home, path.name) for path in paths if not path.name.startswith(TRASH)]
 
     def busy(self, key: str) -> bool:
         """Whether a run that may be live uses a store; one that is just beginning may use any."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..home import Home
-from ..workspaces.removal import be_patient, remove_tree
+from ..workspaces.removal import TRASH, be_patient, remove_tree
+from .scene import PARTS
 
 
 def folder(home: Home) -> Path:
@@ -27,7 +28,7 @@ def discard(home: Home, path: Path) -> Path:
         path.unlink()
         return path
     folder(home).mkdir(parents=True, exist_ok=True)
-    for target in (folder(home) / secrets.token_hex(6), path.with_name(f"trash-{secrets.token_hex(6)}")):
+    for target in (folder(home) / secrets.token_hex(6), path.with_name(f"{TRASH}{secrets.token_hex(6)}")):
         try:
             path.rename(target)
         except OSError as error:
@@ -51,18 +52,13 @@ def erase(path: Path) -> str:
 
 
 def lying(home: Home) -> Iterator[Path]:
-    """All that was renamed away, by this and by interrupted processes: ours, and that of workspaces and stores."""
+    """All that was renamed away, by this and by interrupted processes: ours, and that of workspaces and stores.
+
+    Only folders that nobody else may fill are looked at: what an agent calls so in its working copy is its work.
+    """
     yield from sorted(folder(home).glob("*"))
-    patterns = (
-        "trash-*",
-        "runs/*/attempts/*/trash-*",
-        "runs/*/attempts/*/*/trash-*",
-        "*/trash-*",
-        "*/*/trash-*",
-        "stores/*/bases/trash-*",
-    )
-    for pattern in patterns:
-        yield from sorted(home.root.glob(pattern))
+    for place in ("", "*/", "*/*/", "stores/*/bases/", *(f"runs/*/attempts/*{part}/" for part in PARTS)):
+        yield from sorted(home.root.glob(f"{place}{TRASH}*"))
 
 
 def sweep(home: Home) -> None:

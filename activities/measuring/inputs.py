@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...workflows.model.contract import Contract
+from ...workflows.model.attempt import Measure
 from ..places import Place
 from ..protection import matcher, matches
 from .tampering import habits
@@ -18,13 +18,13 @@ FILES = (b"100644", b"100755")
 """Modes of what can be mounted: links cannot."""
 
 
-def read_only_inputs(place: Place, contract: Contract) -> tuple[str, ...]:
+def read_only_inputs(place: Place, request: Measure) -> tuple[str, ...]:
     """The protected files that the ladder did not rewrite on the baseline; none for the baseline, or when too many."""
-    known, index = habits(place), place.folder / "index"
-    if known is None or place.key.iteration == 0 or not contract.protected or not index.exists():
+    known, globs = habits(place), request.contract.protected
+    if known is None or place.key.iteration == 0 or not globs:
         return ()
-    spec = matcher(contract.protected)
-    entries = place.store.git.with_env(GIT_INDEX_FILE=index).lines("ls-files", "-z", "--stage")
+    spec = matcher(globs)
+    entries = place.store.git.lines("ls-tree", "-r", "-z", request.commit)
     names = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(FILES)]
     found = [os.fsdecode(name) for name in names if matches(spec, name) and name not in known]
     return tuple(found) if len(found) <= MOST else ()

@@ -12,7 +12,6 @@ from ..excerpts import excerpt
 from ..jobs import Job, Step, StepResult
 from ..places import Grants, Place
 from ..sandbox import MEASURE
-from .inputs import read_only_inputs
 from .surroundings import measuring_environment
 
 JOB = "rungs"
@@ -21,9 +20,11 @@ JOB = "rungs"
 PROGRESS_LIMIT = 4096
 
 
-def ladder_job(place: Place, contract: Contract, *, gate: bool, sandbox: bool) -> Job:
-    """All rungs in order; a gate stops at the first that does not pass, a ranking runs every one."""
-    protected = read_only_inputs(place, contract) if sandbox else ()
+def ladder_job(place: Place, contract: Contract, *, gate: bool, sandbox: bool, protected: tuple[str, ...] = ()) -> Job:
+    """All rungs in order; a gate stops at the first that does not pass, a ranking runs every one.
+
+    In the sandbox `protected` are files of the working copy that no rung may write.
+    """
     steps = tuple(_step(place, rung, number, protected, sandbox=sandbox) for number, rung in enumerate(contract.rungs))
     return Job(steps=steps, stop_on_failure=gate, hidden=secrets.hidden(place.home, place.key.run))
 

@@ -15,11 +15,12 @@ from ..carried_layer import carried_layer
 from ..effect import effect, in_thread, kill_requested
 from ..exchange.arriving import arrive
 from ..home import Home
-from ..jobs import end_job, run_job
+from ..jobs import Job, end_job, run_job
 from ..places import Place
 from ..store import Store
 from ..workspaces import Layers
 from ..workspaces.registry import close_workspace, open_workspace
+from .inputs import read_only_inputs
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
 from .tampering import note_additions, tampered
@@ -71,8 +72,7 @@ class Measurements:
             if setup is not None and not setup.ok:
                 return _verdict(request, setup, (), ())
             await in_thread(note_additions, store, place, request)
-            job = await in_thread(ladder_job, place, request.contract, gate=request.gate, sandbox=request.sandbox)
-            steps = await run_job(place.folder / JOB, job)
+            steps = await run_job(place.folder / JOB, await in_thread(_job, place, request))
             rungs = tuple(rung_result(place, number, step) for number, step in enumerate(steps))
             return _verdict(request, setup, rungs, await in_thread(tampered, store, place, request))
         except asyncio.CancelledError:
@@ -96,6 +96,11 @@ def drop_measuring(store: Store, folder: Path) -> None:
     for job in ("setup", JOB):
         end_job(folder / job)
     close_workspace(store, folder)
+
+
+def _job(place: Place, request: Measure) -> Job:
+    protected = read_only_inputs(place, request) if request.sandbox else ()
+    return ladder_job(place, request.contract, gate=request.gate, sandbox=request.sandbox, protected=protected)
 
 
 def _open_once(store: Store, folder: Path, request: Measure) -> Path:

@@ -27,7 +27,6 @@ class Needs:
         tree: the working copy; None without.
         repo: the user's own checkout, in whose place it sees the working copy; None when there is none.
         names: what lies at the top of the working copy.
-        also: other paths by which set-up may know the working copy.
         writable: what it may write besides `tree` and `tmp`.
         readable: files of the state directory it may read.
         protected: paths of the working copy, relative, that it may not write.
@@ -41,7 +40,6 @@ class Needs:
     tree: Path | None = None
     repo: Path | None = None
     names: frozenset[str] = frozenset()
-    also: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     protected: tuple[str, ...] = ()
@@ -61,7 +59,7 @@ def box(needs: Needs, *, network: bool) -> Box:
         rules.append(Mount.of(tree, Access.WRITE))
         stand_ins = list(_stand_in(needs, tree, repo, [_real(p) for p in shown], rules)) if repo else []
         places = [tree, *(m.path for m in stand_ins if m.access is Access.WRITE)]
-        rules += [*stand_ins, *(Mount.of(_real(path), Access.LINK, tree) for path in needs.also if path.is_dir())]
+        rules += stand_ins
         rules += [Mount.of(place / name, Access.READ, tree / name) for place in places for name in needs.protected]
     rules += [Mount.of(_real(path), Access.READ) for path in needs.readable]
     rules += [Mount.of(_real(path), Access.WRITE) for path in (*needs.writable, needs.tmp)]  # the last word at a path

@@ -15,14 +15,15 @@ from ...workflows.errors import HostFaultError
 NICE = 10
 """How much less urgent deleting is than everything else."""
 
-_TRASH = "trash-"
+TRASH = ".trash-"
+"""Begins the name of what was renamed away: no name of a run or a store begins so."""
 
 
 def discard(path: Path, near: Path) -> None:
     """Rename a folder into the trash of the folder `near`, for `sweep`; a link or file is only unlinked."""
     try:
         if path.is_dir() and not path.is_symlink():
-            path.rename(near / f"{_TRASH}{secrets.token_hex(4)}")
+            path.rename(near / f"{TRASH}{secrets.token_hex(4)}")
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
@@ -57,21 +58,28 @@ class _Background:
 
 
 def _empty(folder: Path) -> None:
-    for trash in folder.glob(f"{_TRASH}*"):
+    for trash in folder.glob(f"{TRASH}*"):
         remove_tree(trash)
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a folder as far as that is possible, read-only folders inside included."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Delete a folder as far as that is possible, read-only and very deep folders inside included."""
+    with suppress(RecursionError):
+        shutil.rmtree(path, ignore_errors=True)
     if path.is_dir() and not path.is_symlink():
-        _make_writable(path)
+        with suppress(OSError):
+            _flatten(path)
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _make_writable(folder: Path) -> None:
-    with suppress(OSError):
-        folder.chmod(0o700)
-        for entry in os.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                _make_writable(Path(entry))
+def _flatten(top: Path) -> None:
+    """Bring all folders up to the top, writable: none is too deep then to be deleted, however long its path was."""
+    top.chmod(0o700)
+    waiting = [top]
+    while waiting:
+        with suppress(OSError):
+            for entry in list(os.scandir(waiting.pop())):
+                if entry.is_dir(follow_symlinks=False):
+                    folder = Path(entry)
+                    folder.chmod(0o700)
+                    waiting.append(folder.rename(top / f"{TRASH}{secrets.token_hex(8)}"))

@@ -13,11 +13,12 @@ import pytest
 from orch.activities import artifacts
 from orch.activities.changes import read_changes
 from orch.activities.places import Place
-from orch.activities.shared_setup import MADE_BY_SETUP, Shared, SharedSetups
+from orch.activities.shared_setup import MADE_BY_SETUP, Shared, shared_setup
 from orch.activities.snapshots import take_candidate
+from orch.activities.workspaces.bases import USED, bases_of
 from orch.activities.workspaces.registry import open_workspace, provider_of
 from orch.workflows.model.attempt import OpenWorkspace
-from orch.workflows.model.contract import Contract, Rung
+from orch.workflows.model.contract import Contract, Rung, Secret, SecretUse
 from orch.workflows.model.goal import PrepareRun, SandboxMode
 from orch.workflows.model.promotion import PromoteTarget
 
@@ -29,11 +30,11 @@ def here(bench: Callable[[Path], Any], make_repo: Callable[..., Path], tmp_path:
     return bench(make_repo(tmp_path / "repo", {"a.txt": "a\n", "b.txt": "b\n"}))
 
 
-def shared(here: Any, setup: str, count: int) -> list[Shared | None]:
+def shared(here: Any, setup: str, count: int, run: str = "run", **facts: Any) -> list[Shared | None]:
     """What `count` attempts get that ask at the same time."""
-    contract = Contract(goal="g", rungs=(Rung(name="a", run="true"),), setup=setup)
+    contract = Contract(goal="g", rungs=(Rung(name="a", run="true"),), setup=setup, **facts)
     start = PrepareRun(
-        run="run",
+        run=run,
         repo=str(here.repo),
         agents=("cmd:true",),
         contract=contract,
@@ -41,12 +42,12 @@ def shared(here: Any, setup: str, count: int) -> list[Shared | None]:
         promote=PromoteTarget(),
     )
     artifacts.keep_request(here.home, start)
-    setups, commit = SharedSetups(), here.baseline().commit
+    commit = here.baseline().commit
 
     async def one(number: int) -> Shared | None:
-        key = here.key(number)
+        key = here.key(number).model_copy(update={"run": run})
         request = OpenWorkspace(attempt=key, store=here.store.key, commit=commit, contract=contract, sandbox=False)
-        return await setups.get(here.store, Place(here.home, key, here.folder(number)), request, ())
+        return await shared_setup(here.store, Place(here.home, key, here.home.attempt(key)), request, ())
 
     async def all_of_them() -> list[Shared | None]:
         return list(await asyncio.gather(*map(one, range(1, count + 1))))
@@ -87,6 +88,47 @@ def test_a_failure_is_told_to_all_who_waited_and_tried_anew_by_others(here: Any,
         assert (result.exit.number, result.output.head) == (3, "no such package\n")
     shared(here, setup, 1)
     assert (tmp_path / "runs").read_text() == "ran\nran\n"
+
+
+def test_it_serves_other_runs_but_for_one_with_a_secret_or_more_patience(
+    here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def runs(run: str, **facts: Any) -> int:
+        shared(here, f"echo ran >> {tmp_path}/runs", 1, run, **facts)
+        return len((tmp_path / "runs").read_text().split())
+
+    monkeypatch.setenv("TOKEN", "hidden")
+    secret = Secret(name="TOKEN", source="env:TOKEN", to=(SecretUse.SETUP,))
+    assert (runs("one"), runs("two")) == (1, 1)
+    assert runs("two", setup_timeout_s=700.0) == 2
+    assert (runs("three", secrets=(secret,)), runs("three", secrets=(secret,)), runs("four", secrets=(secret,))) == (
+        3,
+        3,
+        4,
+    )
+
+
+def test_one_that_speaks_of_its_commit_is_run_for_each(here: Any) -> None:
+    def said() -> str:
+        (result,) = shared(here, "git rev-parse HEAD > commit", 1)
+        assert result is not None
+        assert result.layers is not None
+        return (bases_of(here.store) / result.layers.above[0] / "upper" / "commit").read_text().strip()
+
+    first = said()
+    someone = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", here.repo, *someone, "commit", "-q", "--amend", "-m", "other"], check=True)
+    here.store.drop_run("run")
+    assert said() == here.baseline().commit != first
+
+
+def test_a_worker_that_dies_while_it_keeps_the_result_loses_nothing(here: Any, tmp_path: Path) -> None:
+    setup = f"echo ran >> {tmp_path}/runs; touch ~/.toolrc"
+    assert shared(here, setup, 1) == [None]
+    (made,) = bases_of(here.store).glob(f"setup-*/{USED}")
+    made.unlink()
+    assert shared(here, setup, 1) == [None]
+    assert (tmp_path / "runs").read_text() == "ran\n"
 
 
 @pytest.mark.parametrize("line", ["echo $ORCH_CANDIDATE > who", "serve --port ${PORT}"])
