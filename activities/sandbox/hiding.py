@@ -18,7 +18,7 @@ LOGINS = (
     ".gnupg", ".docker", ".kube", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials",
     ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
     ".m2/settings-security.xml", ".gradle/gradle.properties", ".terraform.d", ".terraformrc", ".config/op",
-    ".config/rclone", ".password-store",
+    ".config/rclone", ".config/temporalio", ".password-store",
     ".local/share/keyrings", ".config/pip", ".pip", ".config/containers", ".vault-token", ".boto", ".pgpass", ".my.cnf",
     ".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history", ".python_history",
     ".claude/.credentials.json", ".claude/projects", ".claude.json", ".codex/auth.json", ".codex/sessions", ".gemini",
