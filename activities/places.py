@@ -16,7 +16,7 @@ from .artifacts import kept_prepared, kept_request
 from .home import Home
 from .processes import scrubbed_environment
 from .sandbox import Profile
-from .sandbox.guard import engine_ports, guarded
+from .sandbox.guard import engine_ports, guarded, shared_rules
 from .sandbox.registry import chosen, wrap
 from .sandbox.view import Needs, box
 from .store import Store
@@ -104,6 +104,10 @@ class Place:
             argv = guarded(argv, engine_ports(self.home), chosen()) if network else argv
             argv = wrap(argv, box(self._needs(argv, grants), network=network))
         return provider_of(self.folder).entering(self.folder, argv)
+
+    def rules(self) -> tuple[int, ...]:
+        """Descriptors that make an agent's `fenced` command start sooner, if its job passes them on."""
+        return shared_rules(engine_ports(self.home), chosen())
 
     def _needs(self, argv: tuple[str, ...], grants: Grants) -> Needs:
         private = (self.folder / "home", self.folder / "tmp")

@@ -1,12 +1,15 @@
 """Run a command that can neither connect to some TCP ports nor listen on them, whatever the address.
 
-A program of the standard library alone (`python -I -S closed_ports.py PORT,PORT… ARGV…`), for the command and its
-descendants for good. Landlock has rules for what is allowed, so there is one for every other port. It knows nothing of
-other ways to a TCP connection; a filter of system calls closes these: data that goes with the first packet (Fast Open),
-protocols that fall back to TCP (MPTCP, SMC), and io_uring, whose calls no filter sees. To programs they look like
-a kernel without them.
+A program of the standard library alone (`python -I -S closed_ports.py PORT,PORT… RULES ARGV…`), for the command and its
+descendants for good. Landlock has rules for what is allowed, so there is one for every other port: making them takes
+a tenth of a second, so RULES is a descriptor of them where they are there already.
+
+Landlock knows nothing of other ways to a TCP connection; a filter of system calls closes these: data that goes with the
+first packet (Fast Open), protocols that fall back to TCP (MPTCP, SMC), and io_uring, whose calls no filter sees. To
+programs they look like a kernel without them.
 """
 
+# ruff: noqa: PTH115
 from __future__ import annotations
 
 import ctypes
@@ -41,8 +44,9 @@ IO_URING_SETUP = 425
 X32 = 0x40000000
 """Where the numbers of x86-64's second table of calls begin."""
 
-ARM = (0x40000028, 281, {290: 3, 296: 2, 374: 3})
-MACHINES = {
+Table = tuple[int, int, dict[int, "int | None"]]
+ARM: Table = (0x40000028, 281, {290: 3, 296: 2, 374: 3})
+MACHINES: dict[str, tuple[Table, ...]] = {
     "x86_64": ((0xC000003E, 41, {44: 3, 46: 2, 307: 3}), (0x40000003, 359, {369: 3, 370: 2, 345: 3, 102: None})),
     "aarch64": ((0xC00000B7, 198, {206: 3, 211: 2, 269: 3}), ARM),
     "riscv64": ((0xC00000F3, 198, {206: 3, 211: 2, 269: 3}),),
@@ -75,23 +79,32 @@ def abi() -> int:
     return _landlock(ctypes.CDLL(None, use_errno=True), CREATE_RULESET, None, 0, VERSION)
 
 
-def close(ports: Iterable[int]) -> None:
+def close(rules: int) -> None:
     """Close the ports to this process and all that it starts. Raises OSError."""
-    libc, closed = ctypes.CDLL(None, use_errno=True), frozenset(ports)
+    libc = ctypes.CDLL(None, use_errno=True)
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    scope = (ABSTRACT_SOCKETS,) if abi() >= SCOPE_ABI else ()
-    attributes = struct.pack(f"={2 + len(scope)}Q", 0, TCP, *scope)
-    rules = _check(_landlock(libc, CREATE_RULESET, attributes, len(attributes), 0))
-    _allow(libc, rules, closed)
     _check(_landlock(libc, RESTRICT_SELF, rules, 0))
+    os.close(rules)  # they could be added to, for whoever gets them next
     code = b"".join(struct.pack("=HBBI", *line) for line in filter_of(os.uname().machine))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer := ctypes.create_string_buffer(code)))
     _check(libc.prctl(PR_SET_SECCOMP, FILTER, ctypes.c_char_p(program), 0, 0))
     del buffer  # it had to live until now
 
 
-def _allow(libc: ctypes.CDLL, rules: int, closed: frozenset[int]) -> None:
-    """A rule for every port but those; nearly all the time of this program passes here."""
+def is_rules(descriptor: int) -> bool:
+    """Whether a descriptor is one of rules: not every launcher passes descriptors on."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}") == "anon_inode:[landlock-ruleset]"
+    except OSError:
+        return False
+
+
+def rules_but(closed: Iterable[int]) -> int:
+    """A descriptor of rules that close these ports. Raises OSError."""
+    libc, closed = ctypes.CDLL(None, use_errno=True), frozenset(closed)
+    scope = (ABSTRACT_SOCKETS,) if abi() >= SCOPE_ABI else ()
+    attributes = struct.pack(f"={2 + len(scope)}Q", 0, TCP, *scope)
+    rules = _check(_landlock(libc, CREATE_RULESET, attributes, len(attributes), 0))
     rule, add = (ctypes.c_uint64 * 2)(TCP), libc.syscall
     call, ruleset, kind = map(ctypes.c_long, (ADD_RULE, rules, NET_PORT))
     where, flags = ctypes.byref(rule), ctypes.c_long()
@@ -100,6 +113,7 @@ def _allow(libc: ctypes.CDLL, rules: int, closed: frozenset[int]) -> None:
             rule[1] = port
             if add(call, ruleset, kind, where, flags):
                 _check(-1)
+    return rules
 
 
 def filter_of(machine: str) -> list[tuple[int, int, int, int]]:
@@ -142,10 +156,10 @@ def _check(result: int) -> int:
     return result
 
 
-def main(ports: str, argv: list[str]) -> NoReturn:
+def main(ports: str, rules: int, argv: list[str]) -> NoReturn:
     """Close the ports and become the command, or say in one line why not."""
     try:
-        close(map(int, ports.split(",")))
+        close(rules if is_rules(rules) else rules_but(map(int, ports.split(","))))
     except OSError as error:
         status, problem = CANNOT_CLOSE, f"the engine's ports cannot be closed to the command: {error.strerror}"
     else:
@@ -160,4 +174,4 @@ def main(ports: str, argv: list[str]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

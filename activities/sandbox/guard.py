@@ -6,6 +6,7 @@ people serve models and databases on loopback.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import json
 import os
@@ -23,6 +24,9 @@ OPEN_ENGINE = "agents can reach the engine on loopback, and so start runs outsid
 WEB = frozenset({80, 443})
 """Never closed: without them there is no network at all."""
 
+_rules: dict[frozenset[int], int] = {}
+"""Made once for each state of the engine, and kept: a command may be about to get them."""
+
 PYTHON = os.path.realpath(sys.executable)
 """The interpreter itself: an environment may lie where the command writes."""
 
@@ -31,7 +35,22 @@ def guarded(argv: tuple[str, ...], ports: frozenset[int], launcher: Launcher) ->
     """The command of a box without a way to the ports; itself where that cannot be had (`flaw`)."""
     if not ports or flaw(launcher):
         return argv
-    return (PYTHON, "-I", "-S", "-c", _program(), ",".join(map(str, sorted(ports))), *argv)
+    closed, rules = ",".join(map(str, sorted(ports))), _rules.get(ports, -1)
+    return (PYTHON, "-I", "-S", "-c", _program(), closed, str(rules), *argv)
+
+
+def shared_rules(ports: frozenset[int], launcher: Launcher) -> tuple[int, ...]:
+    """The descriptor of rules that the next `guarded` commands need not make; empty where none is of use.
+
+    Whoever holds it can open ports to later commands: pass it to no command that is not guarded.
+    """
+    if not ports or flaw(launcher) or launcher.name != "bwrap":
+        return ()
+    if ports not in _rules:
+        made = closed_ports.rules_but(ports)
+        _rules[ports] = fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdin: it would become that
+        os.close(made)
+    return (_rules[ports],)
 
 
 def flaw(launcher: Launcher) -> str:

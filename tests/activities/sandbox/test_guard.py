@@ -14,12 +14,14 @@ import pytest
 
 from orch.activities import processes
 from orch.activities.home import Home
+from orch.activities.jobs import Job, Step, run_job
 from orch.activities.runs import _sandbox
 from orch.activities.sandbox import closed_ports, guard
 from orch.activities.sandbox.container import Container
 from orch.activities.sandbox.guard import engine_ports, guarded
 from orch.activities.sandbox.registry import LAUNCHERS
 from orch.activities.sandbox.view import Needs, box
+from orch.cli import doctor
 from orch.workflows.model.goal import SandboxMode
 
 BWRAP = LAUNCHERS["bwrap"]
@@ -101,6 +103,34 @@ def test_a_kernel_that_refuses_after_all_stops_the_command(monkeypatch: pytest.M
     assert (done.returncode, done.stdout, done.stderr) == (126, b"", said)
 
 
+TAKE = """
+import ctypes, os, sys
+call = ctypes.CDLL(None, use_errno=True).syscall
+print([number for number in range(3, 64) if os.path.exists(f"/proc/self/fd/{number}")
+       and "landlock" in os.readlink(f"/proc/self/fd/{number}")])
+print([call(438, call(434, pid, 0), int(sys.argv[1]), 0) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+       if pid != os.getpid()])
+"""
+"""Looks for the rules among its own descriptors, and takes them from the other processes that it sees."""
+
+
+async def test_a_job_passes_on_rules_that_are_made_already_and_the_command_cannot_take_them(
+    tmp_path: Path, server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (rules,) = guard.shared_rules(frozenset({server}), BWRAP)
+    assert guard.shared_rules(frozenset({server}), BWRAP) == (rules,)
+    monkeypatch.setitem(guard._rules, frozenset({1}), rules)  # it says so if it makes its own
+    steps = []
+    for script, argument in ((TRY, server), (TAKE, rules)):
+        argv = guarded((guard.PYTHON, "-I", "-S", "-c", script, str(argument)), frozenset({1}), BWRAP)
+        needs = Needs(argv, os.environ["PATH"], tmp_path / "state", tmp=tmp_path)
+        boxed_argv = BWRAP.wrap(argv, box(needs, network=True))
+        steps.append(Step("s", boxed_argv, tmp_path, processes.scrubbed_environment({}), 20))
+    first, second = await run_job(tmp_path / "job", Job(tuple(steps), passed=(rules,)))
+    assert first.stdout.read_text() == "[]\n"
+    assert second.stdout.read_text() == "[]\n[-1]\n"
+
+
 def decision(machine: str, architecture: int, number: int, *arguments: int) -> int:
     """What the filter says of a call: 0 or the error, by running its instructions."""
     code, word, at = closed_ports.filter_of(machine), 0, 0
@@ -168,10 +198,14 @@ def old_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     guard._kernel.cache_clear()
 
 
-def test_on_an_old_kernel_commands_run_and_the_run_says_what_is_open(old_kernel: None) -> None:
+def test_on_an_old_kernel_commands_run_and_run_and_doctor_say_what_is_open(old_kernel: None) -> None:
     assert guarded(("true",), frozenset({1}), BWRAP) == ("true",)
+    assert guard.shared_rules(frozenset({1}), BWRAP) == ()
     why = "the kernel's Landlock (ABI 3) has no rules for ports"
     assert _sandbox(SandboxMode.AUTO) == (True, (f"{guard.OPEN_ENGINE} ({why})",))
+    (found,) = [one for one in doctor._sandbox() if one.grade != "ok"]
+    assert (found.grade, found.said) == ("warn", f"{guard.OPEN_ENGINE} ({why})")
+    assert "Linux 6.7" in found.mend
 
 
 def test_an_image_of_the_users_is_not_asked_to_close_ports(monkeypatch: pytest.MonkeyPatch) -> None:
