@@ -67,12 +67,14 @@ class Job:
         stop_on_failure: whether the first step that is not ok is the last one that has a result.
         deadline: absolute Unix time at which everything is ended; None is no deadline.
         hidden: secrets by name, which are kept out of the files of output.
+        passed: descriptors of this process's that all steps get.
     """
 
     steps: tuple[Step, ...]
     stop_on_failure: bool = False
     deadline: float | None = None
     hidden: Mapping[str, str] = field(default_factory=dict)
+    passed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def _start(folder: Path, job: Job) -> int | None:
             argv = (sys.executable, "-I", "-S", supervisor.PROGRAM, str(folder), str(lock))
             env = processes.scrubbed_environment({supervisor.MARK: str(folder)})
             command = processes.Command(argv, folder, env)
-            return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock,))
+            return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock, *job.passed))
     except OSError as error:
         raise HostFaultError(f"the supervisor of {folder} cannot be started: {error}", hint=HINT) from error
 

@@ -16,7 +16,8 @@ from .artifacts import kept_prepared, kept_request
 from .home import Home
 from .processes import scrubbed_environment
 from .sandbox import Profile
-from .sandbox.registry import wrap
+from .sandbox.guard import engine_ports, guarded, shared_rules
+from .sandbox.registry import chosen, wrap
 from .sandbox.view import Needs, box
 from .store import Store
 from .workspaces.registry import provider_of
@@ -95,12 +96,18 @@ class Place:
     def fenced(self, argv: tuple[str, ...], profile: Profile, grants: Grants, *, sandbox: bool) -> tuple[str, ...]:
         """The command as its profile allows it, with the working copy, the private folders and what is granted besides.
 
+        One with the network does not reach the engine, where that can be had.
         This is the one way for a command into a workspace.
         """
         if sandbox:
             network = profile.network if grants.network is None else grants.network
+            argv = guarded(argv, engine_ports(self.home), chosen()) if network else argv
             argv = wrap(argv, box(self._needs(argv, grants), network=network))
         return provider_of(self.folder).entering(self.folder, argv)
+
+    def rules(self) -> tuple[int, ...]:
+        """Descriptors that make an agent's `fenced` command start sooner, if its job passes them on."""
+        return shared_rules(engine_ports(self.home), chosen())
 
     def _needs(self, argv: tuple[str, ...], grants: Grants) -> Needs:
         private = (self.folder / "home", self.folder / "tmp")

@@ -23,7 +23,8 @@ from .exchange.bundles import bring, publish, publish_baseline
 from .exchange.depot import Depot
 from .home import Home
 from .repository import Repository, inspect
-from .sandbox.registry import probe
+from .sandbox import guard
+from .sandbox.registry import chosen, probe
 from .snapshots import take_baseline
 from .store import Store
 from .workspaces.registry import choose
@@ -127,7 +128,8 @@ def _sandbox(mode: SandboxMode) -> tuple[bool, tuple[str, ...]]:
         return False, ("the sandbox is off (--no-sandbox): agents and checks can read and write whatever you can",)
     flaw = probe()
     if flaw is None:
-        return True, ()
+        open_by = guard.flaw(chosen())
+        return True, (f"{guard.OPEN_ENGINE} ({open_by})",) if open_by else ()
     if mode is SandboxMode.REQUIRED:
         raise RefusedError(f"the sandbox does not work here: {flaw.why}", hint=f"{flaw.mend}; or drop --sandbox")
     return False, (f"no sandbox here ({flaw.why}): agents and checks can read and write whatever you can",)

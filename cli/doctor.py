@@ -86,6 +86,7 @@ def _sandbox() -> Iterator[Finding]:
         return
     yield Finding("sandbox", "ok", launcher.version())
     yield from _denials(launcher)
+    yield from _open_engine(launcher)
     shown, never = exposed(), credentials(exposed())
     for path in shown:
         if path in never:
@@ -106,6 +107,15 @@ def _denials(launcher: Launcher) -> Iterator[Finding]:
             yield Finding(who, "ok", f"cannot {one.what}")
         else:
             yield Finding(who, "bad", f"can {one.what}: {one.said}", mend)
+
+
+def _open_engine(launcher: Launcher) -> Iterator[Finding]:
+    """Only where the engine is open to agents: else the denials say so."""
+    from ..activities.sandbox.guard import OPEN_ENGINE, flaw
+
+    if why := flaw(launcher):
+        mend = "use Linux 6.7 or newer with Landlock on, and bwrap or podman without an image"
+        yield Finding("sandbox (agent)", "warn", f"{OPEN_ENGINE} ({why})", mend)
 
 
 def _workspaces(settings: Settings) -> Iterator[Finding]:

@@ -98,6 +98,18 @@ def _is_loopback(address: str) -> bool:
         return host.lower().rstrip(".") == "localhost"
 
 
+def open_port(home: Home, environ: Mapping[str, str] = os.environ) -> int:
+    """The port of the engine where a command of this host might reach it without a credential; else 0."""
+    if is_local(home, environ):
+        server = read_server(home)
+        return server.port if server else 0
+    config = _cluster(environ)
+    address = str(config["target_host"])
+    port = address.rpartition(":")[2]
+    is_open = not config.get("tls") or _is_loopback(address)
+    return int(port) if is_open and port.isdecimal() else 0
+
+
 async def _open(config: dict[str, Any], *, hint: str) -> Client:
     try:
         async with asyncio.timeout(CONNECT_S):

@@ -23,7 +23,7 @@ from ..workflows.errors import OrchError, RefusedError, UnreachableError
 from . import background, locks, same_id, search_attributes
 from .assembly import make_workers
 from .codec import SealingCodec, load_codec
-from .connection import connect, is_local
+from .connection import connect, is_local, open_port
 from .reaping import keep_tidy, reap, reap_replaced
 from .records import read_server, read_worker, record_this_worker, version, worker_identity
 from .settings import Settings, load_settings
@@ -85,7 +85,7 @@ async def serve(settings: Settings) -> None:
         )
     same_id.settle(home)
     identity, codec = worker_identity(host_id(home), settings.labels), load_codec(home)
-    record_this_worker(home, identity=identity, codec=codec.mode)
+    record_this_worker(home, identity=identity, codec=codec.mode, engine_port=open_port(home))
     client = await connect(home, identity=identity, runtime=worker_runtime(settings.metrics), serving=True)
     if not is_local(home):
         await search_attributes.register(client)

@@ -85,6 +85,8 @@ class WorkerRecord(ProcessRecord):
     identity: str
     codec: str = "plain"
     """How it encodes payloads (`SealingCodec.mode`)."""
+    engine_port: int = 0
+    """Where it reaches an engine that knows nobody: closed to commands in the sandbox; 0: there is no need."""
 
 
 R = TypeVar("R", bound=ProcessRecord)
@@ -115,12 +117,12 @@ def labels_of(identity: str) -> frozenset[str]:
     return frozenset(label for label in identity.partition(" ")[2].split(",") if label)
 
 
-def record_this_worker(home: Home, *, identity: str, codec: str) -> None:
+def record_this_worker(home: Home, *, identity: str, codec: str, engine_port: int) -> None:
     """Record the calling process as the worker of its state directory."""
     pid = os.getpid()
     ticks = processes.start_ticks(pid) or 0
     this = {"pid": pid, "ticks": ticks, "version": version(), "started_at": now()}
-    record = WorkerRecord(**this, identity=identity, codec=codec)
+    record = WorkerRecord(**this, identity=identity, codec=codec, engine_port=engine_port)
     write_aside(home.engine / "worker.json", record.model_dump_json(indent=2) + "\n")
 
 

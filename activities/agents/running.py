@@ -72,7 +72,8 @@ async def run_supervised(run: AgentRun) -> Ran:
     follower = Follower(launch, run.job, agent.adapter, before)
     limits = Limits(prices, run.spend, home.run(key.run))
     hidden = {**await in_thread(secrets.hidden, home, key.run), **secrets.keys_of(launch.secrets)}
-    job = Job(steps=(_step(run, agent, call),), deadline=run.deadline, hidden=hidden)
+    passed = await in_thread(run.place.rules) if run.sandbox else ()
+    job = Job((_step(run, agent, call),), deadline=run.deadline, hidden=hidden, passed=passed)
     result = await to_its_end(run.job, job, follower, limits)
     ran = _redacted(await in_thread(_read, run, agent, launch, follower, result, prices), Redactor(hidden))
     await in_thread(resting.learn, home, key.run, run.agent, ran.outcome)

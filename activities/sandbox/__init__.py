@@ -89,6 +89,11 @@ class Launcher(Protocol):
 
     name: str
 
+    @property
+    def image(self) -> str:
+        """The image whose programs run in its boxes; empty: the host's own do."""
+        ...
+
     def wrap(self, argv: tuple[str, ...], box: Box) -> tuple[str, ...]:
         """The command in the box. It keeps working directory, environment, streams and user."""
         ...

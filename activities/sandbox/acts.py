@@ -14,6 +14,7 @@ import signal
 import socket
 import stat
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CLONE_NEWUSER, CLONE_NEWNS, MNT_DETACH = 0x10000000, 0x00020000, 2
+FAST_OPEN, MPTCP = 0x20000000, 262
 SETTINGS = (
     "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
     "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/cgroup.procs",
@@ -54,6 +56,21 @@ def connect(address: Any) -> str:
         client.settimeout(2)
         client.connect(address if isinstance(address, str) else tuple(address))
         return "reached"
+
+
+def detour(address: list[Any]) -> str:
+    """Reach a TCP port by ways on which no connection is asked for by that name."""
+    for protocol, flag in ((0, FAST_OPEN), (MPTCP, 0)):
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) as client:
+            client.sendto(b"x", flag, tuple(address)) if flag else client.connect(tuple(address))
+            return f"reached with {'Fast Open' if flag else 'MPTCP'}"
+    return ""
+
+
+def listen(port: int) -> str:
+    """Stand in for a server that is away, at another address of its port."""
+    with socket.create_server(("127.0.0.2", port)):
+        return "listens"
 
 
 def see(pid: int) -> str:
@@ -127,7 +144,8 @@ def _opens(path: str) -> bool:
 
 
 ACTS: dict[str, Callable[[Any], str | None]] = {
-    act.__name__: act for act in (read, write, replace, connect, see, end, uncover, remount, kernel, devices, around)
+    act.__name__: act
+    for act in (read, write, replace, connect, detour, listen, see, end, uncover, remount, kernel, devices, around)
 }
 
 

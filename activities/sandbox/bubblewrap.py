@@ -39,6 +39,7 @@ class Bubblewrap:
     """The launcher of choice."""
 
     name = "bwrap"
+    image = ""
 
     def wrap(self, argv: tuple[str, ...], box: Box) -> tuple[str, ...]:
         """The command in the box; what does not exist on this host is left out."""

@@ -39,12 +39,16 @@ class Container:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @property
+    def image(self) -> str:
+        """As the user says; empty with the host's files."""
+        return os.environ.get(IMAGE, "")
+
     def wrap(self, argv: tuple[str, ...], box: Box) -> tuple[str, ...]:
         """The command in a container; with an image only what is shown of the host is mounted."""
-        image = os.environ.get(IMAGE, "")
         mounts = [word for mount in box.mounts for word in _mount(mount, podman=self.name == "podman")]
         network = "--network=host" if box.network else "--network=none"
-        base = (image,) if image else ("--rootfs", "/:O")
+        base = (self.image,) if self.image else ("--rootfs", "/:O")
         engine = PODMAN if self.name == "podman" else (f"--user={os.getuid()}:{os.getgid()}",)
         return ("sh", "-c", ENTER, "sh", self.name, *SAFE, *engine, *_limits(), network, *mounts, *base, *argv)
 
@@ -59,7 +63,7 @@ class Container:
         """Missing, or without the image it needs."""
         if shutil.which(self.name) is None:
             return Flaw(f"{self.name} is not installed", f"install {self.name}")
-        if self.name == "docker" and not os.environ.get(IMAGE):
+        if self.name == "docker" and not self.image:
             return Flaw("docker has no image", f"name one in {IMAGE} that has the project's programs")
         return None
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import processes
-from . import AGENT, MEASURE, Launcher, Profile, acts
+from . import AGENT, MEASURE, Launcher, Profile, acts, guard
 from .hiding import homes
 from .view import Needs, box
 
@@ -67,8 +67,8 @@ class Lab:
         """A bait file by its name."""
         return str(self.root / name)
 
-    def acts(self, profile: Profile) -> Iterator[Act]:
-        """What a command of the profile tries."""
+    def acts(self, profile: Profile, launcher: Launcher) -> Iterator[Act]:
+        """What a command of the profile tries in a box of the launcher."""
         ledger, sibling = self.path("state/runs/r/ledger.jsonl"), self.path("state/runs/r/attempts/other/tree/file")
         store, checkout, outside = (
             self.path("state/stores/s/refs"),
@@ -95,8 +95,15 @@ class Lab:
             Act("write a setting of the kernel", "kernel", None),
             Act("open a disk or the memory", "devices", None),
         )
+        engine = ["127.0.0.1", self.port]
         if not profile.network:
-            yield Act("reach the network", "connect", ["127.0.0.1", self.port])
+            yield Act("reach the network", "connect", engine)
+        elif not guard.flaw(launcher):
+            yield Act("reach the engine", "connect", engine)
+            yield Act("reach the engine by a detour", "detour", engine)
+            yield Act("listen in the engine's place", "listen", self.port)
+        if not profile.network or guard.hides_sockets(launcher):
+            yield Act("reach an abstract socket of a daemon", "connect", f"\0{self.socket}")
         if profile.grades:
             protected = self.path("state/runs/r/attempts/own/tree/protected")
             yield Act("write to a protected file", "write", protected, protected)
@@ -126,11 +133,12 @@ def denials(launcher: Launcher) -> Iterator[Denial]:
 
 
 def _tried(lab: Lab, profile: Profile, launcher: Launcher) -> Iterator[Denial]:
-    tries = list(lab.acts(profile))
+    tries = list(lab.acts(profile, launcher))
     facts = json.dumps([(act.name, act.bait) for act in tries])
     argv = (sys.executable, "-I", "-S", acts.__file__, facts)
-    needs = lab.needs((sys.executable, acts.__file__), profile)
-    boxed = launcher.wrap(argv, box(needs, network=profile.network))
+    needs = lab.needs((sys.executable, guard.PYTHON, acts.__file__), profile)
+    program = guard.guarded(argv, frozenset({lab.port}), launcher) if profile.network else argv
+    boxed = launcher.wrap(program, box(needs, network=profile.network))
     assert needs.tree is not None  # noqa: S101 - for the types
     done = processes.run(processes.Command(boxed, needs.tree, processes.scrubbed_environment({})), timeout_s=60)
     try:
@@ -178,9 +186,11 @@ def _listening(root: Path) -> Iterator[tuple[Path, int]]:
     places = (Path("/run"), Path(os.environ.get("XDG_RUNTIME_DIR") or root), root)
     folder = next(place for place in places if os.access(place, os.W_OK) and place.is_dir())
     path = folder / f"orch-doctor-{os.getpid()}.sock"
-    with socket.socket(socket.AF_UNIX) as local, socket.create_server(("127.0.0.1", 0)) as network:
-        local.bind(str(path))
-        local.listen(8)
+    local, abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    with local, abstract, socket.create_server(("127.0.0.1", 0)) as network:
+        for one, name in ((local, str(path)), (abstract, f"\0{path}")):
+            one.bind(name)
+            one.listen(8)
         try:
             yield path, network.getsockname()[1]
         finally:

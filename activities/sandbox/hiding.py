@@ -18,7 +18,7 @@ LOGINS = (
     ".gnupg", ".docker", ".kube", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials",
     ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
     ".m2/settings-security.xml", ".gradle/gradle.properties", ".terraform.d", ".terraformrc", ".config/op",
-    ".config/rclone", ".password-store",
+    ".config/rclone", ".config/temporalio", ".password-store",
     ".local/share/keyrings", ".config/pip", ".pip", ".config/containers", ".vault-token", ".boto", ".pgpass", ".my.cnf",
     ".mozilla", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history", ".python_history",
     ".claude/.credentials.json", ".claude/projects", ".claude.json", ".codex/auth.json", ".codex/sessions", ".gemini",
@@ -29,6 +29,9 @@ LOGINS = (
 
 SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/krb5.keytab", "/etc/sudoers", "/etc/sudoers.d")
 """What only root can read, for root's own runs; besides the host's own SSH keys."""
+
+NAMED = ("ORCH_KEYS", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH")
+"""Variables of the worker's that name files with what opens the engine, or what it holds."""
 
 
 def homes() -> tuple[Path, ...]:
@@ -50,6 +53,7 @@ def secrets() -> Iterator[Path]:
     """Every path on this host that is never shown and is there."""
     for home in homes():
         yield from _there(home / name for name in LOGINS)
+    yield from _there(Path(os.environ[name]).expanduser() for name in NAMED if os.environ.get(name))
     if os.geteuid() == 0:
         yield from _there(map(Path, SECRETS))
         yield from Path("/etc/ssh").glob("ssh_host_*_key")

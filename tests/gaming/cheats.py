@@ -26,9 +26,9 @@ class Cheat:
 
     Attributes:
         name: what it tries.
-        script: shell lines, run as the agent. `@PY@ @REPO@ @STATE@ @RUN@ @STORE@ @HOME@ @SIBLING@ @PORT@ @SOCKET@
-            @DIGEST@` stand for the interpreter and for what must not be reached; a file `PWNED…` anywhere outside is a
-            success, and so is a word CANARY-… in what is left.
+        script: shell lines, run as the agent. `@PY@ @REPO@ @STATE@ @RUN@ @STORE@ @HOME@ @SIBLING@ @PORT@ @ENGINE@
+            @SOCKET@ @DIGEST@` stand for the interpreter and for what must not be reached; a file `PWNED…` anywhere
+            outside is a success, and so is a word CANARY-… in what is left.
         ends: the typed ends that are allowed.
         names: paths that must be named as restored.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import importlib
+import json
 import os
 import shutil
 import socket
@@ -132,6 +133,8 @@ class Scene:
             name.write_text(f"{CANARY}secret\n")
         (self.repo / "ignored.py").write_text("def level(): return 3\n")
         self._listen(self.root / "daemon.sock")
+        self.home.engine.mkdir(parents=True)
+        (self.home.engine / "server.json").write_text(json.dumps({"port": self.engine}))
         rungs = tuple(
             Rung(name=name, run=line, network=self.network, timeout_s=60) for name, line in self.ladder.items()
         )
@@ -149,18 +152,20 @@ class Scene:
         tcp, unix = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
         unix.bind(str(path))
         unix.listen()
-        self.port, self.socket, self.servers = tcp.getsockname()[1], path, (tcp, unix)
+        engine = socket.create_server(("127.0.0.1", 0))
+        self.port, self.engine, self.socket = tcp.getsockname()[1], engine.getsockname()[1], path
+        self.servers = {"the network": tcp, "the engine": engine, "a daemon": unix}
         self.bystander = subprocess.Popen(["sh", "-c", "read end", f"{CANARY}argument"], stdin=subprocess.PIPE)
-        for server in self.servers:
-            threading.Thread(target=self._accept, args=(server,), daemon=True).start()
+        for name, server in self.servers.items():
+            threading.Thread(target=self._accept, args=(name, server), daemon=True).start()
 
-    def _accept(self, server: socket.socket) -> None:
+    def _accept(self, name: str, server: socket.socket) -> None:
         while True:
             try:
                 server.accept()[0].close()
             except OSError:
                 return
-            self.connections.append(server.family.name)
+            self.connections.append(name)
 
     def _home_files(self) -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in self.user.rglob("*") if p.is_file() and p.name != "gitconfig"}
@@ -239,7 +244,7 @@ class Scene:
             "PY": sys.executable,
             "REPO": self.repo, "STATE": self.home.root, "RUN": self.home.run(RUN), "HOME": self.user,
             "STORE": self.home.store(self.store) / "store.git", "SIBLING": self.sibling, "PORT": self.port,
-            "SOCKET": self.socket, "DIGEST": self.contract.digest,
+            "ENGINE": self.engine, "SOCKET": self.socket, "DIGEST": self.contract.digest,
         }  # fmt: skip
         for word, value in known.items():
             script = script.replace(f"@{word}@", str(value))
@@ -283,7 +288,7 @@ class Scene:
             Runs(self.home).close_run, CloseRun(run=RUN, repo=str(self.repo), store=self.store)
         )
         self.bystander.communicate()
-        for server in self.servers:
+        for server in self.servers.values():
             server.close()
 
 

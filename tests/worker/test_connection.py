@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orch.activities.home import Home
-from orch.worker.connection import connect, is_local
+from orch.worker.connection import connect, is_local, open_port
 from orch.workflows.errors import RefusedError, UnreachableError
 
 
@@ -48,3 +48,20 @@ async def test_a_profile_that_is_not_there_is_refused(tmp_path: Path) -> None:
     environ = {"TEMPORAL_CONFIG_FILE": str(tmp_path / "none.toml"), "TEMPORAL_PROFILE": "far"}
     with pytest.raises(RefusedError, match="far"):
         await connect(Home(tmp_path), environ=environ)
+
+
+@pytest.mark.parametrize(
+    ("environ", "port"),
+    [
+        ({}, 0),
+        ({"TEMPORAL_ADDRESS": "127.0.0.1:7000"}, 7000),
+        ({"TEMPORAL_ADDRESS": "localhost:7000", "TEMPORAL_TLS": "true"}, 7000),
+        ({"TEMPORAL_ADDRESS": "10.0.0.1:7233"}, 7233),
+        ({"TEMPORAL_ADDRESS": "cloud.example:7233", "TEMPORAL_TLS": "true"}, 0),
+        ({"TEMPORAL_ADDRESS": "cloud.example:7233", "TEMPORAL_API_KEY": "x"}, 0),
+    ],
+)
+def test_an_engine_that_asks_for_no_credential_has_its_port_closed_to_agents(
+    tmp_path: Path, environ: dict[str, str], port: int
+) -> None:
+    assert open_port(Home(tmp_path), environ) == port

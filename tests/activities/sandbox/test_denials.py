@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orch.activities.sandbox import Access, Box
+from orch.activities.sandbox import Access, Box, guard
 from orch.activities.sandbox.bubblewrap import Bubblewrap
 from orch.activities.sandbox.denials import Denial, denials
 from orch.activities.sandbox.hiding import homes
@@ -74,6 +74,19 @@ def test_a_hole_is_noticed(name: str) -> None:
     launcher, whats = HOLES[name]
     found = {one.what for one in denials(launcher) if not one.denied}
     assert whats <= found
+
+
+ENGINE = {"reach the engine", "listen in the engine's place", "reach an abstract socket of a daemon"}
+DETOUR = {"reach the engine by a detour"}
+
+
+def test_open_ports_of_the_engine_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        unfiltered = guard._program().replace("PR_SET_SECCOMP, FILTER", "PR_GET_SECCOMP, 0")
+        patch.setattr(guard, "_program", lambda: unfiltered)
+        assert {one.what for one in denials(Bubblewrap()) if not one.denied} == DETOUR
+    monkeypatch.setattr(guard, "guarded", lambda argv, *_: argv)
+    assert {one.what for one in denials(Bubblewrap()) if not one.denied} == ENGINE | DETOUR
 
 
 def test_a_box_that_fails_is_no_proof() -> None:

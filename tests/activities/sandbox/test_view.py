@@ -113,6 +113,17 @@ def test_a_login_is_not_shown_even_when_it_is_asked_for(see: See, user: Path, na
     assert credentials((path, user / "note")) == (path,)
 
 
+def test_keys_of_the_engine_are_not_shown_wherever_they_lie(
+    see: See, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    for name in ("ORCH_KEYS", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH"):
+        (tmp_path / "mine" / name).write_text("secret\n")
+        monkeypatch.setenv(name, str(tmp_path / "mine" / name))
+    (tmp_path / "mine/note").write_text("note\n")
+    assert see(f"cat {tmp_path}/mine/*", expose=(tmp_path / "mine",)) == "note\n"
+
+
 def test_a_login_beside_a_program_is_empty(see: See, user: Path) -> None:
     (user / ".cargo/bin").mkdir(parents=True)
     (user / ".cargo/credentials.toml").write_text("token")
