@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .carry import carried_paths
 from .changes import NOTHING, Change, display, joined
-from .recording import below, open_nested, record_tree
+from .recording import below, open_nested, openable_rules, record_tree
 from .store import Store
 from .trees import Entry, Trees
 from .workspaces.overlay import OverlayProvider, file_facts, pristine
@@ -86,8 +86,9 @@ def _recorded(
             lines = (f"{entry.mode} {entry.id}\t".encode() + name for name, entry in written.known.items())
             git.run("update-index", "-z", "--index-info", stdin=joined(lines))
         left_out = [os.fsencode(path) for path in carried_paths(upper, carried)]
-        warnings = open_nested(git, left_out) if nested and written.nested else []
-        record_tree(git, without=left_out)
+        with openable_rules(upper):
+            warnings = open_nested(git, left_out) if nested and written.nested else []
+            record_tree(git, without=left_out)
         return warnings, dict(map(_staged, git.lines("ls-files", "-z", "--stage")))
 
 

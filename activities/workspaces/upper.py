@@ -160,6 +160,6 @@ def _marked(folder: Path, name: str) -> bool:
 
 @cache
 def _namespace() -> str:
-    """Where overlayfs keeps its marks: out of everyone's reach if we may mount; then anyone's `user.` ones mean nothing."""
-    held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    """Where overlayfs keeps its marks: out of agents' reach where we may mount; then `user.` ones are an agent's."""
+    held = re.search(rb"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_bytes(), re.MULTILINE)
     return "trusted" if held and int(held[1], 16) >> _CAP_SYS_ADMIN & 1 else "user"

@@ -34,6 +34,13 @@ KNOWN: dict[str, Script] = {
     "a mark of overlays set by an agent hides nothing": (("mark", b"src", "opaque", b"y"),),
     "a mark of overlays set by an agent shows nothing else": (("mark", b"src/pkg1", "redirect", b"/docs"),),
     "a FIFO over a tracked file converts nothing": (("special", b"run.sh", "fifo"),),
+    "a FIFO where git reads what to ignore": (("special", b".gitignore", "fifo"), ("write", b"x.log", b"new\n")),
+    "a FIFO where git reads attributes": (
+        ("special", b"src/pkg1/.gitattributes", "fifo"),
+        ("touch", b"src/pkg1/mod3.py"),
+    ),
+    "a FIFO of rules in a new folder": (("write", b"new/file", b"\n"), ("special", b"new/.gitignore", "fifo")),
+    "a FIFO where git reads of submodules": (("special", b".gitmodules", "fifo"), ("touch", b"run.sh")),
     "a folder renamed to and fro": (
         ("move", b"src", b"new"),
         ("move", b"new", b"src"),
