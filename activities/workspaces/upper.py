@@ -56,12 +56,19 @@ def read_upper(upper: Path, lower: Sequence[Path], trees: Trees, tree: str) -> W
 
 
 def redirected(upper: Path) -> list[Path]:
-    """The outermost folders that were renamed with all that the layers below hold in them."""
-    found = []
-    for entry in os.scandir(upper):
+    """The outermost folders that were renamed with all that the layers below hold in them, and not back."""
+    return list(_redirected(upper, upper))
+
+
+def _redirected(upper: Path, folder: Path) -> Iterator[Path]:
+    for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
-            found += [Path(entry)] if _marked(Path(entry), REDIRECT) else redirected(Path(entry))
-    return found
+            path = Path(entry)
+            own = {os.fsencode(entry.name), b"/" + os.fsencode(path.relative_to(upper))}
+            if _marked(path, REDIRECT) and os.getxattr(path, f"{_namespace()}.{REDIRECT}") not in own:
+                yield path
+            else:  # a rename that fails leaves a mark, too
+                yield from _redirected(upper, path)
 
 
 @dataclass

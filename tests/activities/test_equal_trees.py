@@ -41,11 +41,18 @@ KNOWN: dict[str, Script] = {
     ),
     "a FIFO of rules in a new folder": (("write", b"new/file", b"\n"), ("special", b"new/.gitignore", "fifo")),
     "a FIFO where git reads of submodules": (("special", b".gitmodules", "fifo"), ("touch", b"run.sh")),
+    "attributes that are removed hold for what git came to before": (
+        ("delete", b".gitattributes"),
+        ("write", b"docs/win.crlf", b"a\r\nb\r\n"),
+        ("chmod", b"-dash", 0o444),
+    ),
     "a folder renamed to and fro": (
         ("move", b"src", b"new"),
         ("move", b"new", b"src"),
         ("write", b"src/added.py", b""),
     ),
+    "files that come back with their folder are untouched": (("move", b"docs", b"new"), ("move", b"new", b"docs")),
+    "a rename that fails touches nothing": (("write", b"new/file", b"\n"), ("move", b"docs", b"new")),
     "a folder renamed over another one's place": (("delete", b"docs"), ("move", b"src/pkg0", b"docs")),
     "new attributes touch nothing": (("write", b".gitattributes", b"* text=auto\n"),),
     "new attributes and a touched file": (("write", b".gitattributes", b"* text eol=lf\n"), ("touch", b"win.txt")),
