@@ -23,7 +23,7 @@ demo: $(READY) ## four scripted agents compete to mend a bug of a real release
 	$(BIN)/python demo/run.py
 
 test: $(READY) ## all tests but the long ones
-	scripts/system-packages git bubblewrap chromium
+	scripts/system-packages git bubblewrap iproute2 chromium
 	$(BIN)/pytest --numprocesses $(JOBS)
 
 test-agents: $(READY) ## real agents at a scripted model server (CLAUDE=1: Claude Code, too)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..workflows.model.event import EVENT, Event
-from ..workflows.model.goal import PrepareRun
+from ..workflows.model.goal import PrepareRun, RunPrepared
 from .home import Home
 
 REQUEST = "request.json"
+PREPARED = "prepared.json"
 LEDGER = "ledger.jsonl"
 CLOSED = "closed"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file so that it is there whole or not at all, whatever threads and processes write it at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     aside.write_text(text, encoding="utf-8")
     aside.replace(path)
 
@@ -31,6 +32,12 @@ def keep_request(home: Home, request: PrepareRun) -> None:
 def kept_request(home: Home, run: str) -> PrepareRun:
     """What the run was prepared for."""
     return PrepareRun.model_validate_json((home.run(run) / REQUEST).read_text(encoding="utf-8"))
+
+
+def kept_prepared(home: Home, run: str) -> RunPrepared | None:
+    """What the host found when it prepared the run; None before."""
+    path = home.run(run) / PREPARED
+    return RunPrepared.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def append_events(home: Home, run: str, events: Iterable[Event]) -> None:

@@ -16,12 +16,17 @@ from ..workflows.model.attempt import (
     Workspace,
     YieldSlot,
 )
-from . import slots
+from ..workflows.model.contract import SecretUse
+from . import clock, slots
+from .agents import secrets
 from .agents.preparing import AGENT, AgentRun, log_out
 from .agents.running import run_supervised
 from .carried_layer import carried_layer
 from .changes import read_changes, write_changes
 from .effect import effect, ended_if_cancelled, in_thread
+from .exchange.arriving import arrive
+from .exchange.bundles import publish
+from .exchange.outputs import publish_outputs
 from .home import Home
 from .jobs import end_job
 from .measuring.measurements import drop_measuring
@@ -34,6 +39,9 @@ from .snapshots import made_by_setup, take_candidate
 from .store import Store
 from .workspaces import TREE, Layers
 from .workspaces.registry import close_workspace, open_workspace, provider_of
+
+CLOSED = "closed"
+"""In the folder of an attempt that holds nothing any more."""
 
 SLOT_POLL_S = 1.0
 """How often is looked for a slot that another process gave back; of this one's the waiting are told."""
@@ -52,21 +60,23 @@ class Attempts:
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Make the workspace once this host has room, and set it up; no room and a failing set-up are values."""
         place, store = self._place(request), Store(self._home, request.store)
-        if not await self._slot(place.owner, request.deadline):
+        if not await self._slot(place.owner, request.deadline, clock.offset()):
             return Workspace(path=None)
+        if request.exchange is not None:
+            await in_thread(arrive, self._home, request, request.exchange)
         return await self._opened(store, place, request)
 
     @effect
     async def run_agent(self, request: RunAgent) -> AgentReport:
         """Start the agent under its supervisor, or attach to the one already running, and report how it ended."""
-        place = self._place(request)
+        place, ahead = self._place(request), clock.offset()
         run = AgentRun(
             place,
             request.agent,
             agent_prompt(request),
             provider_of(place.folder).writable(Store(self._home, request.store), place.folder),
-            {},
-            deadline=request.deadline,
+            await in_thread(secrets.given, self._home, request.attempt.run, SecretUse.AGENT),
+            deadline=request.deadline + ahead,
             sandbox=request.sandbox,
             launch=request.launch,
             session=request.session,
@@ -74,12 +84,16 @@ class Attempts:
             spend=request.spend,
             anew=agent_prompt(request.model_copy(update={"session": None})),
         )
-        return (await run_supervised(run)).report
+        return clock.report_of((await run_supervised(run)).report, ahead)
 
     @effect
     async def take_snapshot(self, request: TakeSnapshot) -> Snapshot:
         """Record the workspace's tree in the store, protected paths restored."""
-        return await in_thread(self._snapshot, request)
+        snapshot = await in_thread(self._snapshot, request)
+        if request.exchange is not None:
+            store = Store(self._home, request.store)
+            await in_thread(publish, store, request.exchange, snapshot.commit, base=request.commit)
+        return snapshot
 
     @effect
     async def yield_slot(self, request: YieldSlot) -> None:
@@ -94,6 +108,8 @@ class Attempts:
         await in_thread(close_attempt_folder, self._home, request)
         async with self._freed:
             self._freed.notify_all()
+        if request.exchange is not None:
+            await in_thread(publish_outputs, self._home, request.exchange, request.attempt)
 
     async def _opened(self, store: Store, place: Place, request: OpenWorkspace) -> Workspace:
         """Open the workspace over what others have set up already, or set it up by itself; each step is done once."""
@@ -117,10 +133,10 @@ class Attempts:
             await in_thread(self._note_setup, request)
         return Workspace(path=tree, setup=setup, setup_output=output)
 
-    async def _slot(self, owner: str, deadline: float | None) -> bool:
+    async def _slot(self, owner: str, deadline: float | None, ahead: float) -> bool:
         """Hold a slot, or the one it has; False when the deadline passed before there was one."""
         while slots.claim(self._home.slots, owner, self._slots) is None:
-            left = SLOT_POLL_S if deadline is None else deadline - time.time()
+            left = SLOT_POLL_S if deadline is None else deadline + ahead - time.time()
             if left <= 0:
                 return False
             await self._slot_freed(within_s=min(SLOT_POLL_S, left))
@@ -175,3 +191,5 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
         log_out(folder)
     place.release_ports()
     slots.release(home.slots, place.owner)
+    if place.folder.exists():
+        (place.folder / CLOSED).touch()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ..workflows.model.attempt import Snapshot
 from .carry import carried_paths
-from .changes import GITLINK, Change, display, parse_raw
+from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
-from .protection import protected_changes, undo
+from .protection import bent_attributes, protected_changes, undo
 from .recording import open_nested, openable_rules, record_tree, trust_times
 from .store import Store
 from .trees import Trees
@@ -41,11 +41,13 @@ def candidate_tree(
     warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
     warnings += _inside_submodules(git, commit, changes, checkout)
     foreign = _not_by_agent(changes, made)
-    restored = protected_changes([change for change in changes if change not in foreign], protected)
+    own = [change for change in changes if change not in foreign]
+    restored = protected_changes(own, protected)
+    restored += bent_attributes(git, commit, [change for change in own if change not in restored], protected)
     if foreign or restored:
         undo(git, [*foreign, *restored])
         changes = _changes(git, commit)
-    return _snapshot(commit, git.text("write-tree"), changes, restored, warnings)
+    return _snapshot(commit, git.text("write-tree"), changes, restored, made, warnings)
 
 
 def upper_candidate(
@@ -56,15 +58,23 @@ def upper_candidate(
         found = upper_changes(store, folder, commit, trees, carried=carried, nested=True)
         moved = list(filter(_is_moved_link, found.changes))
         foreign = {*_left_as_made(found.changes, made), *moved}
-        restored = protected_changes([change for change in found.changes if change not in foreign], protected)
+        own = [change for change in found.changes if change not in foreign]
+        restored = protected_changes(own, protected)
+        restored += bent_attributes(store.git, commit, [change for change in own if change not in restored], protected)
         undone = {*foreign, *restored}
         changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
         tree = trees.spliced(found.tree, changes)
-    return _snapshot(commit, tree, changes, restored, [*found.warnings, *_unrecorded(change.name for change in moved)])
+    warnings = [*found.warnings, *_unrecorded(change.name for change in moved)]
+    return _snapshot(commit, tree, changes, restored, made, warnings)
 
 
 def _snapshot(
-    commit: str, tree: str, changes: Sequence[Change], restored: Sequence[Change], warnings: Sequence[str]
+    commit: str,
+    tree: str,
+    changes: Sequence[Change],
+    restored: Sequence[Change],
+    made: Sequence[Change],
+    warnings: Sequence[str],
 ) -> Snapshot:
     return Snapshot(
         commit=commit,
@@ -72,6 +82,7 @@ def _snapshot(
         changed=len(changes),
         paths=tuple(display(change.name) for change in changes[:MAX_NAMES]),
         restored=_few([display(change.name) for change in restored]),
+        setup_changed=_few([display(change.name) for change in made if change.old_mode != NOTHING]),
         warnings=_few(warnings),
     )
 

@@ -31,6 +31,11 @@ class Home:
         return self.root / "engine"
 
     @property
+    def host_id(self) -> Path:
+        """The file that holds this host's stable id."""
+        return self.root / "host-id"
+
+    @property
     def slots(self) -> Path:
         """The folder of occupied slots."""
         return self.root / "slots"

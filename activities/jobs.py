@@ -11,13 +11,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..workflows.errors import HostFaultError
 from ..workflows.model.exit import Exit, ExitKind
 from . import processes, supervisor
+from .limits import StepLimits
 
 LOG = "supervisor.log"
 POLL_S = 0.02
@@ -43,6 +44,7 @@ class Step:
         stdin: a file to read; None is an empty input.
         idle_s: seconds of silence on both streams after which it is stopped; None lets it be silent.
         signals: what stops it before KILL, with the seconds to react to each.
+        limits: what all its processes together may use; it is killed the moment it uses more.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Step:
     stdin: Path | None = None
     idle_s: float | None = None
     signals: tuple[tuple[str, float], ...] = supervisor.SIGNALS
+    limits: StepLimits = field(default_factory=StepLimits.of_this_host)
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,13 @@ class Job:
         steps: what to run.
         stop_on_failure: whether the first step that is not ok is the last one that has a result.
         deadline: absolute Unix time at which everything is ended; None is no deadline.
+        hidden: secrets by name, which are kept out of the files of output.
     """
 
     steps: tuple[Step, ...]
     stop_on_failure: bool = False
     deadline: float | None = None
+    hidden: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ def _start(folder: Path, job: Job) -> int | None:
             if lock is None or (folder / supervisor.IDENTITY).exists():
                 return None
             supervisor.write_whole(str(folder / supervisor.JOB), _recorded(job))
-            argv = (sys.executable, "-I", "-S", supervisor.__file__, str(folder), str(lock))
+            argv = (sys.executable, "-I", "-S", supervisor.PROGRAM, str(folder), str(lock))
             env = processes.scrubbed_environment({supervisor.MARK: str(folder)})
             command = processes.Command(argv, folder, env)
             return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock,))
@@ -207,6 +212,7 @@ def _settle(folder: Path) -> None:
         if lock is None or (folder / supervisor.END).exists():
             return
         processes.end_marked(supervisor.MARK, str(folder))
+        _end_group(folder)
         job, known = _json(folder / supervisor.JOB), _recorded_results(folder)
         missing = len(job["steps"]) - len(known)
         if job["stop_on_failure"]:
@@ -215,6 +221,13 @@ def _settle(folder: Path) -> None:
         with (folder / supervisor.RESULTS).open("a", encoding="utf-8") as file:
             file.writelines(f"\n{lost}\n" for _ in range(missing))  # the line before may be torn
         supervisor.write_whole(str(folder / supervisor.END), {"lost": missing})
+
+
+def _end_group(folder: Path) -> None:
+    """End what took the mark off itself, where the job had a control group."""
+    with suppress(FileNotFoundError):
+        if group := (folder / supervisor.GROUP).read_text(encoding="utf-8"):
+            supervisor.end_group(group)
 
 
 def _results(folder: Path) -> tuple[StepResult, ...]:
@@ -252,10 +265,12 @@ def _recorded(job: Job) -> dict[str, Any]:
             "stdin": None if step.stdin is None else str(step.stdin.absolute()),
             "idle_s": step.idle_s,
             "signals": step.signals,
+            "limits": asdict(step.limits),
         }
         for step in job.steps
     ]
-    return {"steps": steps, "stop_on_failure": job.stop_on_failure, "deadline": job.deadline}
+    whole = {"stop_on_failure": job.stop_on_failure, "deadline": job.deadline, "hidden": dict(job.hidden)}
+    return {"steps": steps, **whole}
 
 
 def _real(folder: Path) -> Path:

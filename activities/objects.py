@@ -46,7 +46,7 @@ def import_commit(git: Git, repository: Repository, commit: str) -> None:
     if git.ok("rev-parse", "-q", "--verify", f"{IMPORTED}/{commit}"):
         return
     known = git.text("for-each-ref", "--format=^%(objectname)", IMPORTED).split()
-    _add_shallow(git, _boundary(repository, commit))
+    add_shallow(git, _boundary(repository, commit))
     _pack(borrowing(git, repository), "--revs", wanted=[commit, *known])
     git.run("update-ref", f"{IMPORTED}/{commit}", commit)
 
@@ -78,7 +78,7 @@ def _boundary(repository: Repository, commit: str) -> set[str]:
     return set((repository.common_dir / "shallow").read_text().split()) if is_shallow(repository) else set()
 
 
-def _add_shallow(git: Git, commits: set[str]) -> None:
+def add_shallow(git: Git, commits: set[str]) -> None:
     """Tell the store's git where its history ends."""
     path = Path(git.env["GIT_DIR"]) / "shallow"
     before = set(path.read_text().split()) if path.exists() else set()

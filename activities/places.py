@@ -1,7 +1,4 @@
-"""Where one attempt's commands run: private home, temporary folder, ports, and the fence round them.
-
-A fenced command sees a private /tmp, unless it, its programs or its project lie there: then the real one, read-only.
-"""
+"""Where one attempt's commands run: private home, temporary folder, ports, and the box round them."""
 
 from __future__ import annotations
 
@@ -15,16 +12,39 @@ from ..workflows.errors import HostFaultError
 from ..workflows.model.attempt import AttemptKey
 from ..workflows.model.goal import PrepareRun
 from . import slots
-from .artifacts import kept_request
+from .artifacts import kept_prepared, kept_request
 from .home import Home
 from .processes import scrubbed_environment
-from .sandbox import TMP, Fence, wrap
+from .sandbox import Profile
+from .sandbox.registry import wrap
+from .sandbox.view import Needs, box
+from .store import Store
 from .workspaces.registry import provider_of
 
 PORT_BLOCKS = 200
 PORTS_PER_BLOCK = 50
 FIRST_PORT = 20_000
 """200 blocks of 50 ports from 20000: below the range from which the kernel hands out ports by itself."""
+
+EXPOSE = "ORCH_EXPOSE"
+"""Paths, separated by colons, that commands in the sandbox may read although they lie in a hidden place."""
+
+
+@dataclass(frozen=True)
+class Grants:
+    """What one command gets besides what its profile allows.
+
+    Attributes:
+        writable: folders and files outside the working copy it may write.
+        readable: files of the state directory it may read.
+        protected: paths of the working copy, relative, it may not write.
+        network: whether it reaches the network; None: as the profile says.
+    """
+
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    protected: tuple[str, ...] = ()
+    network: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,11 @@ class Place:
     def owner(self) -> str:
         """The name under which slots and port blocks are held."""
         return f"{self.key.run}/{self.key.name}"
+
+    @property
+    def tree(self) -> Path:
+        """The working copy."""
+        return self.folder / "tree"
 
     def environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The scrubbed environment with home, temporary folder, port block and identity; makes the folders."""
@@ -67,18 +92,60 @@ class Place:
             }
         )
 
-    def fenced(self, argv: tuple[str, ...], *writable: Path, sandbox: bool, network: bool) -> tuple[str, ...]:
-        """The command so that it finds the workspace and writes only to the given paths and the private folders.
+    def fenced(self, argv: tuple[str, ...], profile: Profile, grants: Grants, *, sandbox: bool) -> tuple[str, ...]:
+        """The command as its profile allows it, with the working copy, the private folders and what is granted besides.
 
-        Without a sandbox it writes anywhere.
+        This is the one way for a command into a workspace.
         """
-        if not sandbox:
-            return provider_of(self.folder).entering(self.folder, argv)
-        tmp = self.folder / "tmp"
-        known = (*argv, self._request.path or os.environ.get("PATH", ""), self._request.repo)
-        hidden = any(f"{TMP}/" in text for text in known)
-        fence = Fence((*writable, self.folder / "home", tmp), network=network, tmp=None if hidden else tmp)
-        return provider_of(self.folder).entering(self.folder, wrap(argv, fence))
+        if sandbox:
+            network = profile.network if grants.network is None else grants.network
+            argv = wrap(argv, box(self._needs(argv, grants), network=network))
+        return provider_of(self.folder).entering(self.folder, argv)
+
+    def _needs(self, argv: tuple[str, ...], grants: Grants) -> Needs:
+        private = (self.folder / "home", self.folder / "tmp")
+        for path in private:
+            path.mkdir(parents=True, exist_ok=True)
+        return Needs(
+            argv,
+            self._request.path or os.environ.get("PATH", ""),
+            self.home.root,
+            tmp=private[1],
+            tree=self.tree,
+            repo=Path(self._request.repo),
+            names=self._names(),
+            also=tuple(layer / "at" for layer in self._layers()),
+            writable=(*grants.writable, private[0]),
+            readable=(*self._git(), *grants.readable),
+            protected=grants.protected,
+            expose=exposed(),
+        )
+
+    def _layers(self) -> list[Path]:
+        """The folders of the layers that the working copy is made of where it is mounted; else none."""
+        base = self.folder / "base"
+        names = base.read_text(encoding="utf-8").split() if base.exists() else []
+        return [self.folder / "bases" / name for name in names]
+
+    def _names(self) -> frozenset[str]:
+        """What lies at the top of the working copy."""
+        parts = [self.tree, self.folder / "upper", *(layer / "tree" for layer in self._layers())]
+        return frozenset(entry.name for part in parts if part.is_dir() for entry in os.scandir(part))
+
+    def _git(self) -> tuple[Path, ...]:
+        """What git in the working copy reads: its own folder, the store's objects, and those the store borrows.
+
+        What an agent can write, such as the working copy's own pointers, is not asked. Linked worktrees need all of it.
+        """
+        own, store = self.folder / "git", self.store
+        shared = store.git_dir if (store.git_dir / "worktrees").is_dir() else store.git_dir / "objects"
+        return (own, shared, store.path / "linked")
+
+    @cached_property
+    def store(self) -> Store:
+        """The store of the run's repository."""
+        prepared = kept_prepared(self.home, self.key.run)
+        return Store(self.home, prepared.store if prepared and prepared.store else "none")
 
     def release_ports(self) -> None:
         """Give the port block back. Idempotent."""
@@ -93,3 +160,8 @@ class Place:
         if block is None:
             raise HostFaultError("all port blocks are taken", hint="`orch gc` gives back what dead runs hold")
         return FIRST_PORT + block * PORTS_PER_BLOCK
+
+
+def exposed() -> tuple[Path, ...]:
+    """What the user wants shown besides, by ORCH_EXPOSE."""
+    return tuple(Path(name).expanduser() for name in os.environ.get(EXPOSE, "").split(os.pathsep) if name)

@@ -93,6 +93,36 @@ def run(command: Command, *, timeout_s: float, stdin: bytes = b"") -> Completed:
     return Completed(ended, bytes(stdout), bytes(stderr))
 
 
+def run_here(command: Command) -> Exit:
+    """Run a command with this process's own streams and terminal; interrupts are the command's. Main thread only."""
+    ours = {number: signal.signal(number, _leave_to_child) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        with subprocess.Popen(command.argv, cwd=command.cwd, env=command.env) as process:  # noqa: S603
+            try:
+                return exit_of(process.wait())
+            except BaseException:
+                process.terminate()
+                raise
+    except (OSError, ValueError) as error:
+        return Exit(kind=ExitKind.NOT_STARTED, detail=str(error))
+    finally:
+        _take_terminal()
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+def _leave_to_child(number: int, frame: object) -> None:
+    """Nothing: unlike an ignored signal, one with a handler has its usual effect in a program that is started."""
+
+
+def _take_terminal() -> None:
+    """Be the terminal's foreground again: a shell that managed jobs leaves it to a group that is gone."""
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # else who is in the background is stopped by asking
+    with suppress(OSError):
+        os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, before)
+
+
 def _spawn(
     command: Command, stdin: _Stream, stdout: _Stream, stderr: _Stream, pass_fds: tuple[int, ...] = ()
 ) -> subprocess.Popen[bytes]:

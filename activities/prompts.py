@@ -43,7 +43,7 @@ def agent_prompt(request: RunAgent) -> str:
 def _sections(request: RunAgent) -> dict[str, str]:
     """Every section of a prompt by its name in a template, with its title; empty where there is nothing to say."""
     contract = request.contract
-    protected = "## Protected paths (changes to them are dropped)\n\n" + _bullets(contract.protected)
+    protected = "## Protected paths (changes to them are dropped)\n\n" + _protected(contract.protected)
     feedback = f"## Not yet satisfied: what the last iteration left\n\n{request.feedback}"
     return {
         "goal": f"## Goal\n\n{contract.goal}",
@@ -96,6 +96,10 @@ def _ladder(contract: Contract) -> str:
 def _results(contract: Contract, verdict: Verdict) -> str:
     exits = {rung.name: str(rung.exit) for rung in verdict.rungs}
     return "\n".join(f"- `{rung.name}` (`{rung.run}`): {exits.get(rung.name, 'not run')}" for rung in contract.rungs)
+
+
+def _protected(globs: tuple[str, ...]) -> str:
+    return _bullets(tuple(f"{glob[1:]} (you may add files)" if glob.startswith("=") else glob for glob in globs))
 
 
 def _bullets(lines: tuple[str, ...]) -> str:

@@ -18,10 +18,21 @@ from .upper_changes import disturbed_upper
 from .workspaces import INDEX, TREE
 from .workspaces.overlay import is_overlay
 
+ADDABLE = "="
+"""Before a glob: what is there is protected, and candidates may add."""
+
+
+ATTRIBUTES = b".gitattributes"
+"""The file whose lines say how git converts others."""
+
+
+ENVIRONMENTS = (".git", ".venv", "venv", "node_modules", ".tox", ".nox", "vendor", "target")
+"""Folders that set-up and rungs fill by the thousand: not looked through for additions."""
+
 
 def matcher(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
-    """A spec with the rules of a .gitignore; ask it with `matches`."""
-    return pathspec.GitIgnoreSpec.from_lines(globs)
+    """A spec with the rules of a .gitignore, `=GLOB` counting as the glob; ask it with `matches`."""
+    return pathspec.GitIgnoreSpec.from_lines(glob.removeprefix(ADDABLE) for glob in globs)
 
 
 def matches(spec: pathspec.GitIgnoreSpec, name: bytes) -> bool:
@@ -30,15 +41,39 @@ def matches(spec: pathspec.GitIgnoreSpec, name: bytes) -> bool:
 
 
 def protected_changes(changes: Sequence[Change], protected: Sequence[str]) -> list[Change]:
-    """Those of the changes whose path is protected."""
-    spec = matcher(protected)
-    return [change for change in changes if matches(spec, change.name)]
+    """Those of the changes whose path is protected; what is added counts, but for paths that only `=GLOB` names."""
+    spec, closed = matcher(protected), matcher([glob for glob in protected if not glob.startswith(ADDABLE)])
+    return [change for change in changes if matches(closed if change.old_mode == NOTHING else spec, change.name)]
+
+
+def bent_attributes(git: Git, commit: str, changes: Sequence[Change], protected: Sequence[str]) -> list[Change]:
+    """The changes to .gitattributes, if they give any protected path attributes that it does not have in `commit`.
+
+    An attribute (line ends, an encoding, `ident`, a filter) changes what a check-out writes for the same content.
+    """
+    files = [change for change in changes if change.name.rpartition(b"/")[2] == ATTRIBUTES]
+    if not files:
+        return []
+    with _index_of(git, commit) as private:
+        names = _matching(private.lines("ls-files", "-z"), protected)
+        before = _attributes(private, names)
+        put(private, [(change.mode, change.id, change.name) for change in files])
+        return files if _attributes(private, names) != before else []
+
+
+def _attributes(git: Git, names: Sequence[bytes]) -> list[bytes]:
+    return git.lines("check-attr", "--cached", "-z", "--all", "--stdin", stdin=joined(names)) if names else []
 
 
 def undo(git: Git, changes: Sequence[Change]) -> None:
-    """Set the index entries back to what they were. Removals come first: a file can replace a folder."""
-    ordered = sorted(changes, key=lambda change: change.old_mode != NOTHING)
-    lines = [f"{change.old_mode} {change.old_id}\t".encode() + change.name for change in ordered]
+    """Set the index entries back to what they were."""
+    put(git, [(change.old_mode, change.old_id, change.name) for change in changes])
+
+
+def put(git: Git, entries: Sequence[tuple[str, str, bytes]]) -> None:
+    """Set index entries (mode, id, path). Removals come first: a file can replace a folder."""
+    ordered = sorted(entries, key=lambda entry: entry[0] != NOTHING)
+    lines = [f"{mode} {sha}\t".encode() + name for mode, sha, name in ordered]
     git.run("update-index", "-z", "--index-info", stdin=joined(lines))
 
 
@@ -67,6 +102,26 @@ def touched_protected(store: Store, tree: Path, *, index: Path, protected: Seque
         names = _matching(git.lines("ls-files", "-z"), protected)
         same = set(untouched(git, tree, names))
     return [name for name in names if name not in same]
+
+
+def added_protected(git: Git, top: Path, commit: str, protected: Sequence[str]) -> list[bytes]:
+    """Files below `top` that are not in `commit` where the globs allow none, such as a conftest.py that a rung wrote.
+
+    Folders (caches, installed packages), what interpreters compile, and environments are no such files.
+    """
+    closed = [glob for glob in protected if not glob.startswith(ADDABLE) and not glob.endswith(("/", "*.pyc"))]
+    pruned = [f"--exclude={folder}" for folder in ENVIRONMENTS]
+    with _index_of(git.at(top).with_env(GIT_WORK_TREE=top), commit) as private:
+        return _matching(private.lines("ls-files", "-z", "--others", *pruned), closed)
+
+
+@contextmanager
+def _index_of(git: Git, commit: str) -> Iterator[Git]:
+    """Git with an index of its own that holds a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        private = git.with_env(GIT_INDEX_FILE=Path(folder) / "index")
+        private.run("read-tree", commit)
+        yield private
 
 
 def _matching(names: Sequence[bytes], protected: Sequence[str]) -> list[bytes]:

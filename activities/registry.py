@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .attempts import Attempts
+from .exchange.claiming import Claims
 from .home import Home
 from .measuring.measurements import Measurements
 from .reviewing import Reviewing
@@ -20,6 +21,7 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
         runs.move_head,
         runs.promote,
         runs.close_run,
+        Claims(home, slots).claim_host,
         attempts.open_workspace,
         attempts.run_agent,
         attempts.take_snapshot,

@@ -15,6 +15,7 @@ from ..workflows.model.outcome import OutcomeKind
 from ..workflows.model.review import Review, ReviewHead
 from ..workflows.model.usage import Usage
 from ..workflows.rules.outcome import retry_at
+from . import clock
 from .agents.preparing import AgentRun
 from .agents.running import Ran, run_supervised
 from .agents.stream import parsed
@@ -24,6 +25,7 @@ from .effect import effect, in_thread
 from .home import Home
 from .places import Place
 from .prompts import review_prompt
+from .sandbox import REVIEW
 from .store import Store
 from .workspaces.registry import open_workspace
 
@@ -49,6 +51,7 @@ class Reviewing:
     async def review_head(self, request: ReviewHead) -> Review:
         """Ask the reviewer about the head's tree; anything but a clear answer is a veto."""
         place = Place(self._home, request.attempt, self._home.attempt(request.attempt) / "review")
+        request = request.model_copy(update={"deadline": request.deadline + clock.offset()})
         nonce = await in_thread(_prepare, Store(self._home, request.store), place, request)
         said, usage = await _answered(place, request)
         close = CloseAttempt(attempt=request.attempt, store=request.store)
@@ -70,6 +73,7 @@ async def _answered(place: Place, request: ReviewHead) -> tuple[Ran, Usage]:
         deadline=request.deadline,
         sandbox=request.sandbox,
         spend=request.spend,
+        profile=REVIEW,
     )
     usage, ends = Usage(), Counter[OutcomeKind]()
     while True:

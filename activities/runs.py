@@ -7,23 +7,26 @@ from pathlib import Path
 
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, CloseAttempt
+from ..workflows.model.contract import SecretUse
 from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode
+from ..workflows.model.placement import Exchange
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
 from ..workflows.model.reason import Reason, RunReason
-from . import artifacts, promotion, reservations, sandbox
+from . import artifacts, promotion, reservations
 from .agents import secrets
 from .agents.prices import load_prices
 from .agents.registry import resolve
 from .attempts import close_attempt_folder
 from .editable import editable_installs
 from .effect import effect, in_thread
+from .exchange.bundles import bring, publish, publish_baseline
+from .exchange.depot import Depot
 from .home import Home
 from .repository import Repository, inspect
+from .sandbox.registry import probe
 from .snapshots import take_baseline
 from .store import Store
 from .workspaces.registry import choose
-
-PREPARED = "prepared.json"
 
 
 class Runs:
@@ -53,19 +56,19 @@ class Runs:
         await in_thread(close_run_folder, self._home, request)
 
     def _prepare(self, request: PrepareRun) -> RunPrepared:
-        kept = self._home.run(request.run) / PREPARED
-        if kept.exists():
-            return RunPrepared.model_validate_json(kept.read_text(encoding="utf-8"))
+        if kept := artifacts.kept_prepared(self._home, request.run):
+            return kept
         artifacts.keep_request(self._home, request)
         try:
             prepared = self._prepared(request, inspect(Path(request.repo)))
         except RefusedError as error:
             prepared = _refused(request, RunReason.PREFLIGHT_FAILED, detail=error.message, hint=error.hint)
-        artifacts.write_whole(kept, prepared.model_dump_json())
+        artifacts.write_whole(self._home.run(request.run) / artifacts.PREPARED, prepared.model_dump_json())
         return prepared
 
     def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
         load_prices(self._home.root)
+        secrets.given(self._home, request.run, SecretUse.AGENT)  # where nobody looked them up, a refusal comes now
         choose(self._home)
         for spec in request.agents:
             agent = resolve(spec)
@@ -80,16 +83,24 @@ class Runs:
             holder = reservations.reserve(self._home, store, repository.top, request.run)
             if holder != request.run:
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
+        baseline = take_baseline(store, repository, request.run, carried=request.contract.carry)
+        if request.exchange:
+            Depot(request.exchange).probe()
+            publish_baseline(store, Exchange(url=request.exchange, key=f"{store.key}.{request.host}"), baseline.commit)
         return RunPrepared(
             store=store.key,
-            baseline=take_baseline(store, repository, request.run),
+            baseline=baseline,
             contract=request.contract,
             sandbox=sandboxed,
             warnings=warnings,
         )
 
     def _move_head(self, request: MoveHead) -> None:
-        Store(self._home, request.store).pin(f"refs/orch/{request.run}/head", request.commit)
+        store = Store(self._home, request.store)
+        if request.exchange is not None:
+            bring(store, request.exchange, request.commit, pin=f"refs/orch/{request.run}/head")
+            publish(store, request.exchange, request.commit, base=request.base)
+        store.pin(f"refs/orch/{request.run}/head", request.commit)
         artifacts.append_events(self._home, request.run, request.events)
 
 
@@ -99,26 +110,27 @@ def close_run_folder(home: Home, request: CloseRun) -> None:
     if request.store:
         store = Store(home, request.store)
         for folder in sorted((home.run(request.run) / "attempts").glob("i*-c*-b*")):
-            close_attempt_folder(home, CloseAttempt(attempt=_key(request.run, folder.name), store=request.store))
+            close_attempt_folder(home, CloseAttempt(attempt=attempt_key(request.run, folder.name), store=request.store))
         reservations.release(store, Path(request.repo), request.run)
     secrets.drop(home, request.run)
     artifacts.mark_closed(home, request.run)
 
 
-def _key(run: str, name: str) -> AttemptKey:
+def attempt_key(run: str, name: str) -> AttemptKey:
+    """An attempt's key, by its name."""
     iteration, candidate, binding = (int(part[1:]) for part in name.split("-"))
     return AttemptKey(run=run, iteration=iteration, candidate=candidate, binding=binding)
 
 
 def _sandbox(mode: SandboxMode) -> tuple[bool, tuple[str, ...]]:
     if mode is SandboxMode.OFF:
-        return False, ("the sandbox is off (--no-sandbox): agents and checks can write wherever you can",)
-    why_not = sandbox.probe()
-    if not why_not:
+        return False, ("the sandbox is off (--no-sandbox): agents and checks can read and write whatever you can",)
+    flaw = probe()
+    if flaw is None:
         return True, ()
     if mode is SandboxMode.REQUIRED:
-        raise RefusedError(f"the sandbox does not work here: {why_not}", hint="install bubblewrap, or drop --sandbox")
-    return False, (f"no sandbox here ({why_not}): agents and checks can write wherever you can",)
+        raise RefusedError(f"the sandbox does not work here: {flaw.why}", hint=f"{flaw.mend}; or drop --sandbox")
+    return False, (f"no sandbox here ({flaw.why}): agents and checks can read and write whatever you can",)
 
 
 def _refused(request: PrepareRun, code: RunReason, **data: str) -> RunPrepared:

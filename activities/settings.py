@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
 
 from ..workflows.errors import RefusedError
+from ..workflows.model.base import Value
 from .changes import display
 from .git import Git
 from .repository import Repository
@@ -30,6 +32,50 @@ def copy_settings(repository: Repository, git_dir: Path) -> None:
     for name in _INFO:
         source = repository.common_dir / "info" / name
         _write(git_dir / "info" / name, source.read_bytes() if source.is_file() else b"")
+
+
+class Carried(Value):
+    """Those settings for a host that does not have the user's repository; files as Latin-1 text, byte for byte."""
+
+    config: str = ""
+    attributes: str = ""
+    exclude: str = ""
+    global_attributes: str = ""
+    global_ignores: str = ""
+
+
+def carried_settings(git: Git, git_dir: Path) -> Carried:
+    """What decides contents in a store and in the files of this user that git looks at."""
+    return Carried(
+        config=_read(git_dir / FILE),
+        attributes=_read(git_dir / "info" / "attributes"),
+        exclude=_read(git_dir / "info" / "exclude"),
+        global_attributes=_read(_global(git, "core.attributesFile", "attributes")),
+        global_ignores=_read(_global(git, "core.excludesFile", "ignore")),
+    )
+
+
+def keep_settings(git_dir: Path, carried: Carried) -> None:
+    """Make the settings of a store those that were carried there; this host's own user has no say in them."""
+    files = {"attributes": carried.global_attributes, "ignore": carried.global_ignores}
+    for name, text in files.items():
+        _write(git_dir / "carried" / name, text.encode("latin-1"))
+    paths = {"attributesfile": "attributes", "excludesfile": "ignore"}
+    ours = "".join(_entry(f"core.{key}", str(git_dir / "carried" / name)) for key, name in paths.items())
+    _write(git_dir / FILE, carried.config.encode("latin-1") + ours.encode("utf-8", "surrogateescape"))
+    _write(git_dir / "info" / "attributes", carried.attributes.encode("latin-1"))
+    _write(git_dir / "info" / "exclude", carried.exclude.encode("latin-1"))
+
+
+def _global(git: Git, key: str, usual: str) -> Path:
+    """A file of the user's for all repositories, as git finds it."""
+    _, named, _ = git.attempt("config", "--type=path", key)
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(os.fsdecode(named.strip())) if named.strip() else Path(config) / "git" / usual
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("latin-1") if path.is_file() else ""
 
 
 def check_filters(repository: Repository, git: Git) -> None:

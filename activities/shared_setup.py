@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -38,6 +39,9 @@ MADE_BY_SETUP = "made-by-setup"
 
 PRIVATE = "private"
 """Marks a layer that is of no use to other workspaces: set-up left something in its home."""
+
+OWN = re.compile(r"\bORCH_[A-Z]+|\$\{?PORT\b")
+"""A set-up that speaks of variables which differ from workspace to workspace is no one else's."""
 
 CACHES = frozenset({".cache/pip", ".cache/uv", ".cache/yarn", ".cache/node-gyp", ".cache/go-build", ".npm", ".cargo"})
 """What may lie in the home that set-up had and no workspace misses."""
@@ -70,6 +74,8 @@ class SharedSetups:
 
         A set-up that failed is run again by who comes later.
         """
+        if OWN.search(request.contract.setup):
+            return None
         if (base := await in_thread(_base, store, request.commit)) is None:
             return None
         below = (base, *carried)

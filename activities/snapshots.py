@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from ..workflows.model.attempt import AttemptKey, Snapshot
 from ..workflows.model.contract import Contract
 from ..workflows.model.goal import Baseline
 from .candidates import candidate_tree, setup_changes, upper_candidate
+from .carry import carried_paths
 from .changes import Change, display
 from .faults import explain
 from .git import Git, GitError
@@ -23,21 +25,21 @@ from .settings import check_filters
 from .store import Store
 from .trees import Trees
 from .upper_changes import upper_changes
-from .workspaces.overlay import is_overlay
+from .workspaces.overlay import OverlayProvider, is_overlay
 
 
-def take_baseline(store: Store, repository: Repository, run: str) -> Baseline:
+def take_baseline(store: Store, repository: Repository, run: str, *, carried: Sequence[str] = ()) -> Baseline:
     """Record the user's tree (staged, dirty and untracked files included) and pin it as `refs/orch/<run>/baseline`.
 
-    Untracked repositories inside are left out. An existing pin is returned unchanged. Raises RefusedError when a file
-    or an object cannot be read or a required filter is missing.
+    Untracked repositories inside, and untracked files at the carried paths or globs, are left out. An existing pin is
+    returned unchanged. Raises RefusedError when a file or an object cannot be read or a required filter is missing.
     """
     ref, parent_ref = f"refs/orch/{run}/baseline", f"refs/orch/{run}/parent"
     if store.resolve(ref) is None:
         with store.lock():
             if repository.head:
                 import_commit(store.git, repository, repository.head)
-        commit = _baseline_commit(store, repository, run)
+        commit = _baseline_commit(store, repository, run, carried)
         _pin_new(store, {ref: commit} | ({parent_ref: repository.head} if repository.head else {}))
     commit, parent = store.git.text("rev-parse", ref), store.resolve(parent_ref)
     return Baseline(commit=commit, tree=store.tree_of(commit), parent=parent, dirty=commit != parent)
@@ -84,6 +86,33 @@ def take_candidate(  # noqa: PLR0913 - one fact each
     return _recall(store, store.git.text("rev-parse", ref), base=commit)
 
 
+def take_view(store: Store, workspace: Path, *, commit: str, index: Path, carried: Sequence[str]) -> str:
+    """Record what lies in a workspace at this moment, as a commit that nothing pins; whoever works there goes on.
+
+    Repositories inside are left out: only at the end may they be taken apart.
+    """
+    with _explained("the workspace cannot be recorded"), _looking(store, workspace, commit, index) as (git, places):
+        left_out = {os.fsencode(path) for place in places for path in carried_paths(place, carried)}
+        record_tree(git, without=[*sorted(left_out), *nested_repositories(git)])
+        tree = git.text("write-tree")
+    return _commit(store.git, tree, [commit], "orch: a look at a workspace\n")
+
+
+@contextmanager
+def _looking(store: Store, workspace: Path, commit: str, index: Path) -> Iterator[tuple[Git, list[Path]]]:
+    """Git that reads a workspace and writes nothing there, and the folders in which its files lie."""
+    if not is_overlay(folder := workspace.parent):
+        with _full(store, workspace, index) as git:
+            yield git, [workspace]
+        return
+    provider = OverlayProvider()
+    with tempfile.TemporaryDirectory(dir=store.path, prefix="index-") as private:
+        env = {**store.git.env, "GIT_WORK_TREE": str(workspace), "GIT_INDEX_FILE": f"{private}/index"}
+        git = Git(workspace, env, provider.entering(folder, (), view=True))
+        git.run("read-tree", commit)
+        yield git, [provider.written(folder), *provider.lower(folder)]
+
+
 def made_by_setup(
     store: Store, workspace: Path, *, commit: str, index: Path, carried: Sequence[str]
 ) -> tuple[Change, ...]:
@@ -119,7 +148,7 @@ def _full(store: Store, workspace: Path, index: Path) -> Iterator[Git]:
         yield store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
 
 
-def _baseline_commit(store: Store, repository: Repository, run: str) -> str:
+def _baseline_commit(store: Store, repository: Repository, run: str, carried: Sequence[str]) -> str:
     """The user's HEAD when it says it all, else a new commit on top of it."""
     head = repository.head
     with _private(store, repository.git_dir / "index") as private, _explained("the working tree cannot be recorded"):
@@ -130,7 +159,8 @@ def _baseline_commit(store: Store, repository: Repository, run: str) -> str:
             GIT_OBJECT_DIRECTORY=store.git_dir / "objects",
         )
         check_filters(repository, git)
-        record_tree(git, without=nested_repositories(git))
+        left_out = [os.fsencode(path) for path in carried_paths(repository.top, carried)]
+        record_tree(git, without=[*nested_repositories(git), *left_out])
         tree = git.text("write-tree")
         if head and tree == store.tree_of(head):
             return head

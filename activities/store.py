@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from ..workflows.errors import RefusedError
 from .git import Git
@@ -41,6 +42,9 @@ CONFIG = f"""\
 
 An agent's own commits need neither identity nor key: only its files are taken.
 """
+
+USED = "used"
+"""A file of the store's folder whose time says when a run last began with it."""
 
 
 def store_key(repository: Repository) -> str:
@@ -75,6 +79,7 @@ class Store:
             if not store.git_dir.is_dir():
                 _build(store, repository)
             copy_settings(repository, store.git_dir)
+            (store.path / USED).touch()
         return store
 
     @property
@@ -93,11 +98,23 @@ class Store:
         return Git(self.path, {"GIT_DIR": str(self.git_dir)})
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the store's lock, against all threads and processes; for steps on metadata. It cannot be taken twice."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("ab") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+    def lock(self, *, wait: bool = True) -> Iterator[None]:
+        """Hold the store's lock, against all threads and processes; for steps on metadata. It cannot be taken twice.
+
+        Without `wait` BlockingIOError is raised when somebody else holds it.
+        """
+        with self._locked(fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)):
+            yield
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        """The lock of the folder that is there now: one that was collected meanwhile is somebody else's trash."""
+        with ExitStack() as stack:
+            path, handle = self.path / "lock", None
+            while handle is None or not _is_at(handle, path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                handle = stack.enter_context(path.open("ab"))
+                fcntl.flock(handle, how)
             yield
 
     def pin(self, ref: str, commit: str) -> None:
@@ -129,22 +146,42 @@ class Store:
         return self.git.lines("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
 
 
+def ensure_bare(store: Store, form: str) -> None:
+    """Make a store for a repository that is not on this host, where it is missing; `form` is its object format."""
+    with store.lock():
+        if not store.git_dir.is_dir():
+            _init(store, form).rename(store.git_dir)
+
+
+def _is_at(handle: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def _build(store: Store, repository: Repository) -> None:
     """Make the store aside and rename it into place.
 
     The user's objects are linked into a folder of their own that the store borrows from: whoever may write the store's
     objects, as git in a workspace must, cannot reach files that are shared with the user.
     """
-    aside, linked = store.path / "store.git.new", store.path / "linked"
-    for leftover in (aside, linked):
-        shutil.rmtree(leftover, ignore_errors=True)
-    form = repository.git.text("rev-parse", "--show-object-format")
-    Git(store.path).run("init", "-q", "--bare", "--template=", f"--object-format={form}", str(aside))
-    with (aside / "config").open("a") as config:
-        config.write(CONFIG)
+    linked = store.path / "linked"
+    shutil.rmtree(linked, ignore_errors=True)
+    aside = _init(store, repository.git.text("rev-parse", "--show-object-format"))
     (aside / "objects" / "info" / "alternates").write_text("../../linked\n")
     complete = link_objects(repository, linked)
     if complete and repository.head:
         git = Git(store.path, {"GIT_DIR": str(aside)})
         git.run("update-ref", f"{IMPORTED}/{repository.head}", repository.head)
     aside.rename(store.git_dir)
+
+
+def _init(store: Store, form: str) -> Path:
+    """An empty bare repository with the store's own settings, aside."""
+    aside = store.path / "store.git.new"
+    shutil.rmtree(aside, ignore_errors=True)
+    Git(store.path).run("init", "-q", "--bare", "--template=", f"--object-format={form}", str(aside))
+    with (aside / "config").open("a") as config:
+        config.write(CONFIG)
+    return aside

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..workflows.model.contract import Contract
+from ..workflows.model.contract import Contract, Secret
+from .derived_protection import AUTO
 from .durations import parse_duration
 from .nearest import nearest, offer
 from .yaml_lines import Document, Place, read_yaml
@@ -15,10 +16,11 @@ from .yaml_lines import Document, Place, read_yaml
 KEYS = {
     "goal": "what the agents are asked to reach",
     "rungs": "a list of {name: NAME, run: COMMAND}",
-    "protected": "a list of globs",
+    "protected": "a list of globs, or auto",
     "setup": "a shell line",
     "setup_timeout": "a duration such as 10m",
     "carry": "a list of globs",
+    "secrets": "a mapping of NAME: env:VARIABLE, or NAME: {from: 'cmd:SHELL LINE', to: [agent, setup]}",
 }
 """The keys of a contract file, and what each wants."""
 
@@ -29,6 +31,8 @@ RUNG_KEYS = {
     "network": "true or false",
 }
 """The keys of a rung, and what each wants."""
+
+_REFERENCE = "write `NAME: env:VARIABLE` or `NAME: cmd:SHELL LINE`, or {from: …, to: [agent, setup]}"
 
 _FIELDS = {"timeout": "timeout_s", "setup_timeout": "setup_timeout_s"}
 _KEY_OF = {field: key for key, field in _FIELDS.items()}
@@ -53,6 +57,14 @@ def check_contract(path: Path, *, goal: str = "") -> tuple[Contract | None, Docu
     fields = _translate(document.data, (), KEYS, document)
     if isinstance(fields.get("rungs"), list):
         fields["rungs"] = [_rung(rung, index, document) for index, rung in enumerate(fields["rungs"])]
+    if "secrets" in fields:
+        fields["secrets"] = _secrets(fields["secrets"], document)
+    if fields.get("protected") == AUTO:
+        fields["protected"] = [AUTO]
+    elif fields.get("protected") == []:
+        document.refuse(
+            ("protected",), "`protected` is an empty list", 'leave it out: `auto` holds; `["!*"]` opens all'
+        )
     if goal:
         fields["goal"] = goal
     return _compile(fields, document), document
@@ -60,6 +72,30 @@ def check_contract(path: Path, *, goal: str = "") -> tuple[Contract | None, Docu
 
 def _rung(value: Any, index: int, document: Document) -> Any:
     return _translate(value, ("rungs", index), RUNG_KEYS, document) if isinstance(value, dict) else value
+
+
+def _secrets(value: Any, document: Document) -> list[Any]:
+    """The secrets of the file, each refused by its name; what stands there is never shown: it may be a value."""
+    if not isinstance(value, dict):
+        document.refuse(("secrets",), "`secrets` is no mapping", f"write {KEYS['secrets']}")
+        return []
+    found = []
+    for name, source in value.items():
+        whole = {"from": source} if isinstance(source, str) else source
+        known = whole if isinstance(whole, dict) and whole.keys() <= {"from", "to"} else {}
+        fields = {"name": name, "source": known.get("from"), **({"to": known["to"]} if "to" in known else {})}
+        try:
+            found.append(Secret.model_validate(fields))
+        except ValidationError as error:
+            document.refuse(("secrets", name), f"secret `{name}`: {_fault(error)}", _REFERENCE)
+    return found
+
+
+def _fault(error: ValidationError) -> str:
+    (where, *_), said = error.errors()[0]["loc"], error.errors()[0]["msg"]
+    if where == "name":
+        return said.removeprefix("Value error, ").lower() if "not free" in said else "that is no name of a variable"
+    return "`to` is not a list of agent and setup" if where == "to" else "it is no reference"
 
 
 def _translate(values: dict[str, Any], place: Place, keys: dict[str, str], document: Document) -> dict[str, Any]:

@@ -20,7 +20,7 @@ _DURATIONS = {"deadline", "attempt-timeout", "rung-timeout"}
 _PATHS = {"contract", "goal-file", "prompt-template"}
 _EXCLUDES = {
     "verify": {"contract"},
-    "contract": {"verify", "setup", "protect", "carry", "rung_timeout"},
+    "contract": {"verify", "setup", "protect", "carry", "secret", "rung_timeout"},
     "candidates": {"best_of"},
     "best_of": {"candidates"},
     "goal": {"goal_file"},

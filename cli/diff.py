@@ -25,12 +25,14 @@ def diff(run: str, *, candidate: int | None, iteration: int | None) -> None:
     async def patch(client: Client) -> bytes:
         from ..activities.store import Store
         from .bring import outcome
+        from .fetching import fetch_commit
         from .runs import all_events
 
         whole = await outcome(client.link, run)
         old, new = whole.start, whole.head
         if candidate is not None or iteration is not None:
             old, new = _ends(run, await all_events(client.link, run), candidate, iteration)
+        await asyncio.to_thread(fetch_commit, client.home, run, whole.store, new)
         return await asyncio.to_thread(Store(client.home, whole.store).diff, old, new)
 
     click.echo(ask(patch), nl=False)

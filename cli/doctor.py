@@ -15,6 +15,7 @@ from .talk import out, out_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..activities.sandbox import Launcher
     from ..worker.settings import Settings
 
 Grade = Literal["ok", "warn", "bad"]
@@ -52,7 +53,8 @@ def findings(settings: Settings) -> Iterator[Finding]:
     """Look at everything a run needs."""
     yield Finding("python", "ok", sys.version.split()[0])
     yield _git()
-    yield _sandbox()
+    yield from _sandbox()
+    yield from _workspaces(settings)
     yield _disk(settings)
     yield Finding("slots", "ok", f"{settings.slots} attempts at once (ORCH_SLOTS)")
     yield _engine(settings)
@@ -73,19 +75,55 @@ def _git() -> Finding:
     return Finding("git", "ok", version)
 
 
-def _sandbox() -> Finding:
-    from ..activities.sandbox import probe
+def _sandbox() -> Iterator[Finding]:
+    from ..activities.places import EXPOSE, exposed
+    from ..activities.sandbox.registry import chosen, tried
+    from ..activities.sandbox.view import credentials
 
-    why_not = probe()
-    if why_not:
-        return Finding(
-            "sandbox", "warn", f"does not work here: {why_not}", "install bubblewrap and allow user namespaces"
-        )
-    return Finding("sandbox", "ok", "bubblewrap fences writes and the network")
+    launcher = chosen()
+    if flaw := tried(launcher):
+        yield Finding("sandbox", "warn", f"does not work here: {flaw.why}", flaw.mend)
+        return
+    yield Finding("sandbox", "ok", launcher.version())
+    yield from _denials(launcher)
+    shown, never = exposed(), credentials(exposed())
+    for path in shown:
+        if path in never:
+            yield Finding("sandbox", "warn", f"does not show {path}: it holds logins", f"take it out of {EXPOSE}")
+        elif not path.exists():
+            yield Finding("sandbox", "warn", f"cannot show {path}: it is not there", f"mend {EXPOSE}")
+        else:
+            yield Finding("sandbox", "ok", f"shows {path} ({EXPOSE})")
+
+
+def _denials(launcher: Launcher) -> Iterator[Finding]:
+    from ..activities.sandbox.denials import denials
+
+    mend = "do not run agents you cannot trust on this host, and report this"
+    for one in denials(launcher):
+        who = f"sandbox ({one.profile})"
+        if one.denied:
+            yield Finding(who, "ok", f"cannot {one.what}")
+        else:
+            yield Finding(who, "bad", f"can {one.what}: {one.said}", mend)
+
+
+def _workspaces(settings: Settings) -> Iterator[Finding]:
+    """Which provider makes workspaces here, and why none of the better ones does."""
+    from ..activities.workspaces.registry import choose, flaws
+    from ..workflows.errors import RefusedError
+
+    try:
+        yield Finding("workspaces", "ok", choose(settings.home).name)
+    except RefusedError as error:
+        yield Finding("workspaces", "bad", error.message, error.hint)
+    for name, why in flaws(settings.home).items():
+        yield Finding("workspaces", "ok", f"{name} does not work here: {why}")
 
 
 def _disk(settings: Settings) -> Finding:
-    from .preflight import FLOOR_BYTES, free_bytes
+    from ..activities.collecting.disk import free_bytes
+    from ..activities.limits import FLOOR_BYTES
 
     root = settings.home.root
     free = free_bytes(root)

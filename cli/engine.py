@@ -66,6 +66,8 @@ def _print(engine: EngineStatus, *, as_json: bool) -> None:
     if engine.address:
         out(f"address: {engine.address}, namespace {engine.namespace}")
         out(f"web: {engine.ui_url}")
+    if engine.codec_url:
+        out(f"codec: {engine.codec_url}, for the Web UI" + ("" if engine.worker == "running" else " (with the worker)"))
     out(f"state: {_home().root}")
     if not engine.up:
         say("next: orch up")

@@ -30,6 +30,8 @@ def _what(event: ev.Event) -> str:  # noqa: PLR0911 - one answer per kind of eve
             return f"candidate {event.attempt.candidate}: {agent_name(event.agent)} started"
         case ev.CandidateMeasured():
             return _measured(event)
+        case ev.AttemptReplaced():
+            return f"candidate {event.attempt.candidate}: its host {event.lost.host} is lost, it begins anew elsewhere"
         case ev.IterationDecided():
             return _decided(event)
         case ev.RunEnded():

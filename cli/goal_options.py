@@ -40,10 +40,22 @@ _OPTIONS = (
     click.option("--deadline", type=DURATION, help="Time for the whole run, e.g. 2h."),
     click.option("--attempt-timeout", type=DURATION, help="Time for one agent process [default: 1h]."),
     click.option("--rung-timeout", type=DURATION, help="Time for each rung [default: 10m]."),
-    click.option("--protect", multiple=True, metavar="GLOB", help="Paths that no candidate may change. Repeatable."),
+    click.option(
+        "--protect",
+        multiple=True,
+        metavar="GLOB",
+        help="Paths that no candidate may change: globs, =GLOB (may add), !GLOB (opens), or auto: what the ladder's "
+        "tools load by themselves [default: auto]. Repeatable.",
+    ),
     click.option("--setup", default="", metavar="CMD", help="A shell line run once per workspace, before the agent."),
     click.option(
         "--carry", multiple=True, metavar="GLOB", help="Ignored paths every workspace gets, e.g. .venv. Repeatable."
+    ),
+    click.option(
+        "--secret",
+        multiple=True,
+        metavar="NAME=REF",
+        help="A variable for agents, by reference: NAME=env:VARIABLE or NAME='cmd:SHELL LINE'. Repeatable.",
     ),
     click.option(
         "--sandbox/--no-sandbox", default=None, help="Require the sandbox, or do without [default: where it works]."
@@ -57,6 +69,15 @@ _OPTIONS = (
         help="continue, fork or fresh: what becomes of the winner's conversation [default: continue].",
     ),
     click.option("--prompt-template", type=_FILE, help="A text with {{goal}}, {{checks}}, {{feedback}} … for agents."),
+    click.option(
+        "--exchange",
+        default="",
+        metavar="URL",
+        envvar="ORCH_EXCHANGE",
+        help="An artifact store, file:///… or s3://…: attempts may then go to every host of the engine that has room.",
+    ),
+    click.option("--needs", multiple=True, metavar="LABEL", help="What a host must have, e.g. gpu. Repeatable."),
+    click.option("--priority", type=int, help="1 to 5: of runs that wait for one host, the smaller goes first."),
     click.option("--promote", default="", metavar="TARGET", help="worktree, branch:NAME or none [default: worktree]."),
     click.option("--id", default="", metavar="ID", help="The id [default: made from the goal]."),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from temporalio.client import Client as Temporal
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
@@ -70,13 +71,14 @@ def has_ended(events: Iterable[Event]) -> bool:
 
 def search_attributes(request: GoalRequest) -> TypedSearchAttributes:
     """What makes a run findable."""
-    pairs = ((KIND, "goal"), (REPO, request.repo), (STATUS, RunStatus.RUNNING.value))
+    pairs = ((KIND, "goal"), (REPO, request.label or request.repo), (STATUS, RunStatus.RUNNING.value))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
 
 
 def memo(request: GoalRequest) -> dict[str, str]:
     """What `orch list` shows of a run without asking its workflow."""
-    return {"goal": one_line(request.contract.goal, 100), "promote": str(request.promote)}
+    noted = {"goal": one_line(request.contract.goal, 100), "promote": str(request.promote)}
+    return {**noted, "repo": request.repo} if request.label else noted
 
 
 async def list_runs(link: Link, *, live: bool = False) -> list[RunRow]:
@@ -95,17 +97,27 @@ async def _asked(temporal: Temporal, *, live: bool) -> list[RunRow]:
 
 async def _row(found: WorkflowExecution) -> RunRow:
     said = found.typed_search_attributes
-    noted = await found.memo()
+    noted = await _noted(found)
     return RunRow(
         id=found.id,
         kind=said.get(KIND) or "goal",
         status=_status(found, said.get(STATUS) or "running"),
-        repo=said.get(REPO) or "",
+        repo=str(noted.get("repo") or said.get(REPO) or ""),
         goal=str(noted.get("goal", "")),
         promote=str(noted.get("promote", "")),
         started_at=_iso(found.start_time) or "",
         ended_at=_iso(found.close_time),
     )
+
+
+async def _noted(found: WorkflowExecution) -> Mapping[str, Any]:
+    """The memo; one run that cannot be read must not hide the others."""
+    from ..worker.codec import UnreadablePayloadError
+
+    try:
+        return await found.memo()
+    except UnreadablePayloadError as error:
+        return {"goal": f"(unreadable: {error.message})"}
 
 
 def _status(found: WorkflowExecution, said: str) -> RunStatus:

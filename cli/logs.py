@@ -74,6 +74,7 @@ async def _logs(client: Client, wanted: Wanted) -> None:
     events = await _events(client, wanted)
     run_folder = client.home.run(wanted.run)
     subject = _subject(run_folder, events, wanted)
+    await asyncio.to_thread(_fetch, client, events, subject)
     say(f"{subject}: {subject.folder}")
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     outputs, printer = Outputs(subject, raw=wanted.raw, width=width), Printer(debug=wanted.debug)
@@ -86,6 +87,18 @@ async def _logs(client: Client, wanted: Wanted) -> None:
         await _follow(client, events, subject, outputs, printer)
     for output in (*outputs.jobs(), *outputs.rungs(events, run_folder)):
         printer.end(output)
+
+
+def _fetch(client: Client, events: list[Event], subject: Subject) -> None:
+    """What a candidate printed on another host is published when it has ended."""
+    from ..workflows.model.event import BaselineTaken
+    from .fetching import exchange_of, fetch_logs
+
+    store = next((event.store for event in events if isinstance(event, BaselineTaken)), "")
+    if not subject.key.candidate or exchange_of(client.home, subject.key.run, store) is None:
+        return
+    if not fetch_logs(client.home, store, subject.key) and not subject.folder.exists():
+        say(f"{subject} is on another host: what it prints comes when it has ended")
 
 
 async def _events(client: Client, wanted: Wanted) -> list[Event]:

@@ -10,7 +10,25 @@ from typing import NoReturn
 import click
 
 from .. import __version__
-from . import agents, check, diff, doctor, engine, gc, logs, look, promote, schedule, start, steer, watch, worker
+from . import (
+    agents,
+    check,
+    codec_server,
+    diff,
+    doctor,
+    engine,
+    gc,
+    keys,
+    logs,
+    look,
+    promote,
+    schedule,
+    shell,
+    start,
+    steer,
+    watch,
+    worker,
+)
 from .boundary import Boundary
 from .exits import ExitStatus
 
@@ -22,6 +40,7 @@ COMMANDS = (
     watch.watch,
     logs.logs,
     diff.diff,
+    shell.shell,
     look.ledger,
     steer.approve,
     steer.reject,
@@ -35,6 +54,8 @@ COMMANDS = (
     engine.down,
     engine.status,
     worker.worker,
+    keys.keys,
+    codec_server.codec_server,
     agents.agents,
     doctor.doctor,
     gc.gc,

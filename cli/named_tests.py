@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 
 _GLOB = re.compile(r"([\\*?\[\]!# ])")
 _TESTISH = {"test", "tests", "testing", "spec", "specs", "check", "checks", "verify", "verifier", "acceptance"}
+_GRADERS = _TESTISH | set("assert bench benchmark ci e2e grade grader lint qa score smoke validate validator".split())  # noqa: SIM905
+_TOOLS = {"bin", "hack", "scripts", "script", "tools"}
 
 
 def _words(command: str) -> list[str]:
@@ -28,7 +30,18 @@ def named_tests(command: str, exists: Callable[[str], bool]) -> tuple[str, ...]:
     """
     paths = (_path(word) for word in _words(command))
     found = (path for path in paths if path and _testish(path) and exists(path))
-    return tuple(dict.fromkeys("/" + _GLOB.sub(r"\\\1", path) for path in found))
+    return tuple(dict.fromkeys(map(anchored, found)))
+
+
+def anchored(path: str) -> str:
+    """A path below the top as a glob that means this path alone."""
+    return "/" + _GLOB.sub(r"\\\1", path)
+
+
+def grader(path: str) -> bool:
+    """Whether a script that a line runs decides, by its name or its folder's; any other is what is being worked on."""
+    *folders, name = path.split("/")
+    return bool(_TOOLS & set(folders)) or any(_GRADERS & set(_pieces(part)) for part in (*folders, name))
 
 
 def _path(word: str) -> str:

@@ -15,7 +15,7 @@ class GoalOptions(Value):
         goal_file: a text file that holds the goal instead.
         repo: a folder of the user's working tree.
         verify: shell lines, each a rung.
-        contract: a YAML contract file, instead of `verify`, `protect`, `setup`, `carry` and `rung_timeout`.
+        contract: a YAML contract file, instead of `verify`, `protect`, `setup`, `carry`, `secret` and `rung_timeout`.
         candidates: competing attempts per iteration.
         best_of: another spelling of `candidates`.
         agent: agent specs, repeated over the candidates in turn.
@@ -28,11 +28,15 @@ class GoalOptions(Value):
         protect: globs that no candidate may change.
         setup: a shell line run once per workspace.
         carry: globs of ignored paths that every workspace gets.
+        secret: references to secrets for agents, `NAME=env:VARIABLE` or `NAME=cmd:SHELL LINE`.
         sandbox: True: required; False: off; None: on where a probe proves it.
         sign_off: the reviewer agent's spec.
         seal: whether to wait for approval of the contract.
         session: `continue`, `fork` or `fresh`: what the next iteration does with the winner's conversation.
         prompt_template: the project's own prompt template.
+        exchange: URL of the artifact store through which attempts may go to other hosts.
+        needs: labels that a host must have to be given an attempt.
+        priority: 1 to 5, the smaller goes first.
         promote: `worktree`, `branch:NAME` or `none`.
         id: the run's id; made from the goal when empty.
     """
@@ -54,11 +58,15 @@ class GoalOptions(Value):
     protect: tuple[str, ...] = ()
     setup: str = ""
     carry: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
     sandbox: bool | None = None
     sign_off: str = ""
     seal: bool | None = None
     session: str = ""
     prompt_template: Path | None = None
+    exchange: str = ""
+    needs: tuple[str, ...] = ()
+    priority: int | None = None
     promote: str = ""
     id: str = ""
 

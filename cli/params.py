@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -28,6 +29,24 @@ class Duration(click.ParamType[float]):
 
 
 DURATION = Duration()
+
+
+class Size(click.ParamType[int]):
+    """An amount of data such as 512m or 20g, in bytes (units of 1024)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes; numbers pass as they are."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value).strip().lower())
+        if found is None or not float(found[1]):
+            self.fail(f"{value!r} is no amount of data: write 512m or 20g", param, ctx)
+        return int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
+
+
+SIZE = Size()
 
 
 def run_argument(command: F) -> F:

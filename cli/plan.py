@@ -10,16 +10,19 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ..activities.collecting.disk import free_bytes
 from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract, Rung
-from ..workflows.model.goal import GoalRequest, SandboxMode
+from ..workflows.model.goal import USUAL_PRIORITY, GoalRequest, SandboxMode
+from ..workflows.model.placement import Placement
 from ..workflows.model.promotion import PromoteTarget
-from . import preflight
+from . import carrying, placing, preflight
 from .contract_file import load_contract
 from .defaults import with_defaults
+from .derived_protection import resolve
 from .durations import show_duration
-from .named_tests import named_tests
 from .options import GoalOptions
+from .reading import reader
 from .talk import clean, one_line, plural
 
 MAX_GOAL_BYTES = 1 << 20
@@ -51,13 +54,15 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     options = with_defaults(options, repository.top)
     preflight.contradictions(options)
     contract, facts = _contract(options, repository.top)
-    request = _request(options, repository.top, contract)
+    request = _sealed(_request(options, repository.top, contract), options, state)
     preflight.programs(request)
     preflight.usable(request)
     preflight.sandbox(request.sandbox)
+    placing.check(request)
     preflight.operation(repository, request.promote)
     preflight.space(repository, state)
-    return GoalPlan(request, (*_facts(request), *facts))
+    carrying.check(repository, contract.carry, free=free_bytes(state))
+    return GoalPlan(request, (*_facts(request), *facts, *carrying.suggestions(repository, contract.carry)))
 
 
 def _contract(options: GoalOptions, root: Path) -> tuple[Contract, list[str]]:
@@ -67,10 +72,8 @@ def _contract(options: GoalOptions, root: Path) -> tuple[Contract, list[str]]:
     else:
         preflight.some_rung(options)
         contract = _compile(options, goal)
-    named = _named(contract, root)
-    fresh = tuple(glob for glob in named if glob not in contract.protected)
-    facts = [f"protected, because the ladder names them: {', '.join(clean(glob) for glob in fresh)}"] if fresh else []
-    return contract.model_copy(update={"protected": (*contract.protected, *fresh)}), facts
+    contract, covered = resolve(contract, reader(root))
+    return contract, [clean(line) for line in covered]
 
 
 def _goal(options: GoalOptions) -> str:
@@ -94,7 +97,12 @@ def _compile(options: GoalOptions, goal: str) -> Contract:
     try:
         rungs = tuple(_rung(line, index, timeout) for index, line in enumerate(options.verify, 1))
         return Contract(
-            goal=goal, rungs=rungs, protected=options.protect, setup=options.setup.strip(), carry=options.carry
+            goal=goal,
+            rungs=rungs,
+            protected=options.protect,
+            setup=options.setup.strip(),
+            carry=options.carry,
+            secrets=preflight.secrets(options.secret),
         )
     except ValidationError as error:
         raise preflight.invalid(error) from None
@@ -102,11 +110,6 @@ def _compile(options: GoalOptions, goal: str) -> Contract:
 
 def _rung(line: str, index: int, timeout: dict[str, float]) -> Rung:
     return Rung.model_validate({"name": f"verify-{index}", "run": line, **timeout})
-
-
-def _named(contract: Contract, root: Path) -> tuple[str, ...]:
-    found = (glob for rung in contract.rungs for glob in named_tests(rung.run, lambda path: (root / path).exists()))
-    return tuple(dict.fromkeys(found))
 
 
 def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalRequest:
@@ -124,11 +127,28 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
             seal=bool(options.seal),
             session=preflight.session(options.session),
             template=preflight.template(options.prompt_template),
+            placement=Placement(
+                exchange=options.exchange,
+                needs=tuple(dict.fromkeys(options.needs)),
+                away_s=placing.host_away(os.environ),
+            ),
+            priority=USUAL_PRIORITY if options.priority is None else options.priority,
             promote=promote_target(options.promote),
             path=os.environ.get("PATH", ""),
         )
     except ValidationError as error:
         raise preflight.invalid(error) from None
+
+
+def _sealed(request: GoalRequest, options: GoalOptions, state: Path) -> GoalRequest:
+    """The request as the engine may see its id and search attributes: with encryption on they hold no words."""
+    from ..activities.home import Home
+    from ..worker.keys import load_keys
+
+    ring = load_keys(Home(state))
+    if ring is None:
+        return request
+    return request.model_copy(update={"run": options.id or run_id("goal", ""), "label": ring.label(request.repo)})
 
 
 def _caps(options: GoalOptions) -> dict[str, object]:
@@ -156,7 +176,7 @@ def promote_target(text: str) -> PromoteTarget:
 
 
 def run_id(kind: str, text: str) -> str:
-    """A fresh readable id: the kind, the first words, six random digits."""
+    """A fresh readable id: the kind, the first words (none of an empty text), six random digits."""
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if len(slug) > SLUG:
         slug = slug[:SLUG].rpartition("-")[0] or slug[:SLUG]
@@ -175,4 +195,9 @@ def _facts(request: GoalRequest) -> list[str]:
         f"ladder: {' → '.join(one_line(rung.run, 60) for rung in contract.rungs)}",
         f"candidates: {caps.candidates} per iteration, {', '.join(limits)}",
     ]
-    return lines + ([f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else [])
+    if request.placement.exchange:
+        needs = f" with {', '.join(request.placement.needs)}" if request.placement.needs else ""
+        lines.append(f"hosts: any{needs}, by way of {clean(request.placement.exchange)}")
+    lines += [f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else []
+    given = (f"{s.name} from {one_line(s.source, 60)}, to {' and '.join(s.to)}" for s in contract.secrets)
+    return lines + ([f"secrets: {'; '.join(given)}"] if contract.secrets else [])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from ..activities.collecting.disk import free_bytes
+from ..activities.limits import FLOOR_BYTES
 from ..workflows.errors import RefusedError
 from ..workflows.model.budget import MAX_CANDIDATES, Caps
-from ..workflows.model.contract import MAX_GOAL_CHARS
+from ..workflows.model.contract import MAX_GOAL_CHARS, Secret, SecretUse
 from ..workflows.model.goal import MAX_TEMPLATE, GoalRequest, SandboxMode
 from ..workflows.model.outcome import SessionMode
 from ..workflows.model.promotion import PromoteMode, PromoteTarget
@@ -22,9 +23,6 @@ from .options import GoalOptions
 
 if TYPE_CHECKING:
     from ..activities.repository import Repository
-
-FLOOR_BYTES = 200 << 20
-"""Less free space than this is no space."""
 
 AMPLE_BYTES = 50 << 30
 """With this much free space the tree is not measured: that would cost every start the time of walking it."""
@@ -37,6 +35,7 @@ _RIVALS = (
     ("protect", "contract", "write `protected:` in the contract file"),
     ("setup", "contract", "write `setup:` in the contract file"),
     ("carry", "contract", "write `carry:` in the contract file"),
+    ("secret", "contract", "write `secrets:` in the contract file"),
     ("rung_timeout", "contract", "write `timeout:` at each rung of the contract file"),
     ("best_of", "candidates", "they are two spellings of one option: give one"),
     ("goal_file", "goal", "give the goal as TEXT or as a file"),
@@ -106,6 +105,22 @@ def caps(given: dict[str, Any]) -> Caps:
         raise invalid(error) from None
 
 
+def secrets(given: tuple[str, ...]) -> tuple[Secret, ...]:
+    """References to secrets for agents; what is none is refused by its name alone: it may be a value."""
+    return tuple(map(_secret, given))
+
+
+def _secret(text: str) -> Secret:
+    name, _, source = text.partition("=")
+    try:
+        return Secret(name=name, source=source)
+    except ValidationError:
+        raise RefusedError(
+            f"--secret {name[:40] if source else '…'}: that is no reference, or no variable that is free",
+            hint="give NAME=env:VARIABLE or NAME='cmd:SHELL LINE'; a value itself is never given",
+        ) from None
+
+
 _OPTIONS = {
     "tokens": "--budget-tokens",
     "usd": "--budget-usd",
@@ -116,6 +131,8 @@ _OPTIONS = {
     "run": "--id",
     "protected": "--protect",
     "carry": "--carry",
+    "needs": "--needs",
+    "priority": "--priority",
 }
 
 
@@ -199,14 +216,17 @@ def programs(request: GoalRequest) -> None:
 def usable(request: GoalRequest) -> None:
     """Refuse an agent whose program is too old or broken here, or that has no login; all are asked at once."""
     from ..activities.agents.registry import resolve
-    from ..activities.agents.survey import look
+    from ..activities.agents.survey import Flaw, keys, look
     from .agents import hint
 
     specs = [spec for spec in dict.fromkeys((*request.agents, request.sign_off)) if spec]
     agents = [resolve(spec).spec for spec in specs]
     with ThreadPoolExecutor(len(agents)) as threads:
         found = threads.map(lambda agent: look(agent.name, agent.settings.get("bin", "")), agents)
+    given = {secret.name for secret in request.contract.secrets if SecretUse.AGENT in secret.to}
     for spec, one in zip(specs, found, strict=True):
+        if one.flaw is Flaw.NO_LOGIN and one.traits and given.intersection(keys(one.traits)):
+            continue
         if one.flaw is not None:
             raise RefusedError(
                 f"agent {spec!r} cannot be used here: {one.flaw.value.replace('_', ' ')}", hint=hint(one)
@@ -216,13 +236,10 @@ def usable(request: GoalRequest) -> None:
 def sandbox(mode: SandboxMode) -> None:
     """Refuse --sandbox on a host that cannot give one."""
     if mode is SandboxMode.REQUIRED:
-        from ..activities.sandbox import probe
+        from ..activities.sandbox.registry import probe
 
-        why = probe()
-        if why:
-            raise RefusedError(
-                f"--sandbox: {why}", hint="install bubblewrap, or allow user namespaces; or give --no-sandbox"
-            )
+        if flaw := probe():
+            raise RefusedError(f"--sandbox: {flaw.why}", hint=f"{flaw.mend}; or give --no-sandbox")
 
 
 def operation(found: Repository, target: PromoteTarget) -> None:
@@ -260,8 +277,3 @@ def _bytes(path: bytes) -> int:
         return os.lstat(path).st_size
     except OSError:
         return 0
-
-
-def free_bytes(path: Path) -> int:
-    """Free space on the disk that holds `path`, or would hold it."""
-    return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.exists())).free

@@ -68,6 +68,7 @@ OUTCOME = {
     OutcomeKind.STREAM_BROKEN: "the agent's stream broke off",
     OutcomeKind.CRASHED: "the agent crashed",
     OutcomeKind.TIMED_OUT: "the agent timed out",
+    OutcomeKind.RESOURCE_LIMIT: "stopped at a limit of the host",
     OutcomeKind.KILLED: "the agent was stopped",
     OutcomeKind.NOT_STARTED: "the agent did not start",
 }
@@ -142,6 +143,7 @@ _MEND = {
     OutcomeKind.EMPTY_ANSWER: "orch logs {id} --raw, then start again with another model or --agent",
     OutcomeKind.STREAM_BROKEN: "mend the connection to the provider, then start again",
     OutcomeKind.CRASHED: "orch logs {id}: the agent's own error",
+    OutcomeKind.RESOURCE_LIMIT: "orch logs {id}; if it needs that much, raise ORCH_LIMIT_PROCESSES, _MEMORY or _FILE",
     OutcomeKind.TIMED_OUT: "start again with a longer --attempt-timeout, or a higher idle in --agent",
 }
 """What helps when every agent of the last iteration ended like this."""

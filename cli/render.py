@@ -78,13 +78,20 @@ def _head(view: RunView, link: str) -> Iterator[str]:
         before = "" if green is None else f" ({green} of {len(view.rungs)} green before)"
         yield f"ladder: {', '.join(one_line(rung) for rung in view.rungs)}{before}"
     if view.protected:
-        yield f"protected: {', '.join(one_line(glob) for glob in view.protected)}"
+        yield f"protected: {one_line(_protected(view.protected), 400)}"
     if link:
         yield f"web: {link}"
     for warning in view.warnings:
         yield f"warning: {one_line(warning)}"
     for note in view.notes:
         yield f"note: {one_line(note, 100)}"
+
+
+def _protected(globs: tuple[str, ...]) -> str:
+    """The globs, those that let candidates add told apart; a long list is cut by the caller."""
+    closed = [glob for glob in globs if not glob.startswith("=")]
+    existing = [glob.removeprefix("=") for glob in globs if glob.startswith("=")]
+    return ", ".join(closed) + (f"; existing {', '.join(existing)}" if existing else "")
 
 
 def _decision(iteration: IterationView) -> str:

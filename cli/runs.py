@@ -5,12 +5,19 @@ Every kind of run answers to the same names: query `ledger`, updates `decide`, `
 
 from __future__ import annotations
 
+import asyncio
 import os
 import uuid
 from datetime import timedelta
+from pathlib import Path
 from typing import TypeVar
 
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -23,9 +30,11 @@ from ..workflows.model.goal import GoalRequest
 from ..workflows.model.reason import Reason, RunReason
 from ..workflows.model.view import RunStatus, RunView
 from ..workflows.rules.projection import project
+from .halted import halted
 from .link import PATIENCE, RPC_TIMEOUT, Link
 from .listing import has_ended, list_runs, memo, read_ledger, search_attributes
 from .nearest import nearest
+from .placing import priority, refuse_missing_host
 from .plan import GoalPlan
 from .talk import one_line
 
@@ -45,7 +54,10 @@ async def start(link: Link, plan: GoalPlan) -> str:
     temporal = await link.temporal()
     request = plan.request.model_copy(update={"host": host_id(link.home)})
     await refuse_busy_tree(link, request)
-    kept = secrets.keep(link.home, request.run, secret_names((*request.agents, request.sign_off)), os.environ)
+    await refuse_missing_host(temporal, request)
+    declared = await asyncio.to_thread(secrets.resolve, request.contract.secrets, os.environ, Path(request.repo))
+    names = secret_names((*request.agents, request.sign_off))
+    kept = secrets.keep(link.home, request.run, names, os.environ, declared)
     try:
         await temporal.start_workflow(
             "Goal",
@@ -57,6 +69,7 @@ async def start(link: Link, plan: GoalPlan) -> str:
             search_attributes=search_attributes(request),
             memo=memo(request),
             static_summary=one_line(request.contract.goal.splitlines()[0], 60),
+            priority=priority(request),
         )
     except WorkflowAlreadyStartedError:
         secrets.put_back(link.home, request.run, kept)
@@ -91,6 +104,8 @@ async def ledger_page(link: Link, run: str, since: int, *, patience: float = PAT
     except UnreachableError:
         if await closed_as(link, run):  # it broke before its last word, and no worker can make it speak
             return kept.model_copy(update={"ended": True})
+        if why := await halted(link, run):
+            raise why from None
     try:
         return await _asked(link, run, since, patience=patience)
     except UnreachableError:
@@ -107,6 +122,8 @@ async def _asked(link: Link, run: str, since: int, *, patience: float) -> Ledger
             ),
             patience=patience,
         )
+    except WorkflowQueryFailedError as error:
+        raise UnreachableError(f"{run} does not answer: {one_line(error.message, 200)}") from error
     except RPCError as error:
         raise await refusal(link, run, error) from error
 

@@ -25,6 +25,7 @@ from ..workflows.model.base import Value
 from ..workflows.model.goal import GoalRequest
 from .link import RPC_TIMEOUT, Link
 from .nearest import nearest
+from .placing import priority
 from .talk import one_line
 
 T = TypeVar("T")
@@ -94,7 +95,12 @@ async def create(link: Link, name: str, request: GoalRequest, timing: Timing) ->
     fixed = request.model_copy(update={"run": name, "host": host_id(link.home)})
     goal = one_line(request.contract.goal, 100)
     action = ScheduleActionStartWorkflow(
-        "Scheduled", fixed, id=name, task_queue=ORCH_QUEUE, static_summary=one_line(goal, 60)
+        "Scheduled",
+        fixed,
+        id=name,
+        task_queue=ORCH_QUEUE,
+        static_summary=one_line(goal, 60),
+        priority=priority(fixed),
     )
     schedule = Schedule(action=action, spec=_spec(timing), policy=_policy(timing))
     try:
@@ -140,11 +146,13 @@ async def show(link: Link, name: str) -> ScheduleRow:
 
 async def pause(link: Link, name: str, note: str) -> None:
     """Let it rest."""
+    _refuse_plain(link, note)
     await _with(link, name, lambda handle: handle.pause(note=note or None, rpc_timeout=RPC_TIMEOUT))
 
 
 async def resume(link: Link, name: str, note: str) -> None:
     """Let it act again."""
+    _refuse_plain(link, note)
     await _with(link, name, lambda handle: handle.unpause(note=note or None, rpc_timeout=RPC_TIMEOUT))
 
 
@@ -167,6 +175,14 @@ async def _with(link: Link, name: str, ask: Callable[[ScheduleHandle], Awaitable
         if error.status is RPCStatusCode.NOT_FOUND:
             raise _unknown(name, await list_schedules(link)) from None
         raise
+
+
+def _refuse_plain(link: Link, note: str) -> None:
+    """The engine keeps notes of schedules as they are written."""
+    from ..worker.keys import load_keys
+
+    if note and load_keys(link.home):
+        raise RefusedError("the note would not be encrypted", hint="leave out --note")
 
 
 def _unknown(name: str, known: list[str]) -> RefusedError:

@@ -47,3 +47,12 @@ def plural(count: int, noun: str) -> str:
     """`1 path`, `2 paths`; nouns that end in y become -ies."""
     many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{count:,} {noun if count == 1 else many}"
+
+
+def size(count: float) -> str:
+    """Bytes as people read them: `512 B`, `12 MiB`, `1.5 GiB`."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from history_hosts import ROOT_OF_EXCHANGE, lose, lose_and_offer_another, one_other_host, share  # beside this script
+
 from orch import Client
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.review import Extension
@@ -61,6 +63,7 @@ class Case:
         before: done before the start, after the options were checked.
         steer: done while it runs.
         workflow: what is started.
+        replacements: how often a candidate is begun anew elsewhere, where that is not the usual.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Case:
     before: Callable[[Client, Path], Awaitable[None]] | None = None
     steer: Callable[[Client, str, Path], Awaitable[None]] | None = None
     workflow: str = "Goal"
+    replacements: int | None = None
 
     @property
     def run(self) -> str:
@@ -140,6 +144,9 @@ async def _let_go(client: Client, run: str, _project: Path) -> None:
     await client.result("run-holder")
 
 
+HANGS_THERE = "cmd:case $ORCH_TMP in */lost/*) sleep 30;; esac; echo 3 > level"
+ELSEWHERE = {"verify": TOP, "exchange": ROOT_OF_EXCHANGE}
+
 _R = RunReason
 CASES = (
     Case("done", ("cmd:true", ONE, THREE, TWO), options={"verify": LADDER}),
@@ -196,6 +203,23 @@ CASES = (
     Case("cancelled", (SLOW, ONE), _R.CANCELLED, {"verify": TOP}, steer=_cancel),
     Case("cancelled_between_steps", (THREE,), _R.CANCELLED, {"verify": TOP}, steer=_cancel_at_once),
     Case("cancelled_waiting", (THREE,), _R.CANCELLED, {"verify": TOP, "seal": True}, steer=_cancel_waiting),
+    Case("done_on_any_host", ("cmd:true", THREE), options=ELSEWHERE, before=share),
+    Case(
+        "done_after_a_lost_host",
+        (HANGS_THERE,),
+        options={**ELSEWHERE, "needs": ("there",)},
+        before=one_other_host,
+        steer=lose_and_offer_another,
+    ),
+    Case(
+        "stuck_with_a_lost_host",
+        (HANGS_THERE,),
+        _R.ITERATION_CAP,
+        {**ELSEWHERE, "needs": ("there",), "max_iterations": 1},
+        before=one_other_host,
+        steer=lose,
+        replacements=0,
+    ),
     Case("succeeded", (THREE,), options={"verify": TOP}, workflow="Scheduled"),
     Case("already_green", (THREE,), options={"verify": ("true",)}, workflow="Scheduled"),
     Case("failed", (ONE,), options={"verify": TOP, "max_iterations": 1}, workflow="Scheduled"),

@@ -20,6 +20,7 @@ from typing import Any
 
 from git import Actor, Repo
 from history_cases import CASES, PROGRAMS, Case  # beside this script
+from history_hosts import AWAY
 from temporalio.client import Client as Temporal
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
@@ -51,6 +52,7 @@ def stage() -> Iterator[Home]:
     for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE", "ORCH_METRICS"):
         os.environ.pop(name, None)
     os.environ |= {"HOME": str(ROOT / "home"), "GIT_CONFIG_GLOBAL": os.devnull, "ORCH_SLOTS": SLOTS}
+    os.environ["ORCH_HOST_AWAY"] = AWAY
     os.environ["OPENAI_API_KEY"] = "no-key"
     for name, lines in PROGRAMS.items():
         program = ROOT / "bin" / name
@@ -86,8 +88,10 @@ def make_project(name: str) -> Path:
 async def record(client: Client, case: Case, kept: set[str]) -> None:
     """Play one case and keep the history of its workflow, and those of attempts that ended in a new way."""
     project = make_project(case.run)
+    if case.before and case.options.get("exchange"):
+        await case.before(client, project)
     request = _request(client, case, project)
-    if case.before:
+    if case.before and not case.options.get("exchange"):
         await case.before(client, project)
     temporal = await client.link.temporal()
     handle = await temporal.start_workflow(case.workflow, request, id=request.run, task_queue=ORCH_QUEUE)
@@ -104,22 +108,26 @@ async def record(client: Client, case: Case, kept: set[str]) -> None:
     if view.reason is None or view.reason.code is not case.ends:
         raise SystemExit(f"{case.name}: ended {view.status} with {view.reason}, not with {case.ends}")
     async for event in client.events(request.run):
-        if isinstance(event, CandidateMeasured) and (way := _way(event.candidate)) not in kept:
+        ended = event.candidate if isinstance(event, CandidateMeasured) else None
+        if ended is not None and (way := _way(ended)) not in kept:
             kept.add(way)
-            await _keep(temporal, f"{request.run}/{event.candidate.attempt.name}", f"Attempt/{way}")
+            await _keep(temporal, f"{request.run}/{ended.attempt.name}", f"Attempt/{way}")
 
 
 def _request(client: Client, case: Case, project: Path) -> GoalRequest:
     given = {"goal": "raise the level", "repo": project, "agent": case.agents, "candidates": len(case.agents)}
     options = GoalOptions.model_validate({**given, "sandbox": False, "id": case.run, **case.options})
-    return resolve_goal(options, state=client.home.root).request.model_copy(
-        update={"host": host_id(client.home), "path": os.defpath}
-    )
+    request = resolve_goal(options, state=client.home.root).request
+    fewer = {} if case.replacements is None else {"replacements": case.replacements}
+    placement = request.placement.model_copy(update=fewer)
+    return request.model_copy(update={"host": host_id(client.home), "path": os.defpath, "placement": placement})
 
 
 def _way(candidate: Candidate) -> str:
     if candidate.failure:
         return candidate.failure.value
+    if candidate.host:
+        return "measured_here" if candidate.host == "recorder" else "measured_elsewhere"
     if candidate.launches > 1:
         return "rested_long" if "long" in candidate.agent else "launched_again"
     kind = candidate.exit.kind if candidate.exit else ExitKind.NOT_STARTED

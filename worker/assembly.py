@@ -1,18 +1,23 @@
 """Which worker runs what: runs on the shared queue, attempts and everything with effects on this host's own queue.
 
 An attempt shares the queue of its activities: the engine then hands the next step over with the answer to the last one
-(eager activities) instead of matching it anew.
+(eager activities) instead of matching it anew. One that may go to any host is on the shared queue: it outlives a host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import combinations
+from typing import Any
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from ..workflows.host import ORCH_QUEUE, host_queue
+from ..workflows.effects import claim_host
+from ..workflows.host import ORCH_QUEUE, claim_queue, host_queue
+from .room import when_there_is_room
 from .settings import Settings
 from .state import host_id
 
@@ -56,17 +61,18 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 
 
 def make_workers(client: Client, settings: Settings) -> list[Worker]:
-    """Two workers for one process, not started: the shared queue's runs, this host's attempts and activities.
+    """The workers of one process, not started: the shared queue's runs, this host's attempts and activities, claims.
 
-    Both carry the client's identity.
+    All carry the client's identity.
     """
     from ..activities.registry import make_activities
-    from ..workflows.registry import ATTEMPTS, RUNS
+    from ..workflows.registry import ATTEMPTS, WORKFLOWS
 
+    activities = make_activities(settings.home, settings.slots)
     runs = Worker(
         client,
         task_queue=ORCH_QUEUE,
-        workflows=list(RUNS),
+        workflows=list(WORKFLOWS),
         workflow_runner=workflow_runner(),
         workflow_failure_exception_types=BUGS,
         max_concurrent_workflow_tasks=16,
@@ -81,10 +87,29 @@ def make_workers(client: Client, settings: Settings) -> list[Worker]:
         workflow_failure_exception_types=BUGS,
         max_concurrent_workflow_tasks=16,
         max_cached_workflows=200,
-        activities=make_activities(settings.home, settings.slots),
+        activities=activities,
         max_concurrent_activities=MANY,
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=GRACE,
     )
-    return [runs, host]
+    return [runs, host, *claim_workers(client, settings, activities)]
+
+
+def claim_workers(client: Client, settings: Settings, activities: Sequence[Callable[..., Any]]) -> list[Worker]:
+    """One worker for each set of this host's labels: it asks for an attempt only while the host has room."""
+    claims = [activity for activity in activities if activity.__name__ == claim_host.__name__]
+    sets = [
+        labels for size in range(len(settings.labels) + 1) for labels in combinations(sorted(settings.labels), size)
+    ]
+    return [
+        Worker(
+            client,
+            task_queue=claim_queue(labels),
+            activities=claims,
+            tuner=when_there_is_room(settings),
+            disable_eager_activity_execution=True,
+            graceful_shutdown_timeout=GRACE,
+        )
+        for labels in sets
+    ]

@@ -12,7 +12,7 @@ from ..activities.home import Home
 from ..workflows.errors import RefusedError, UnreachableError
 from . import locks, server, serving
 from .connection import connect, is_local
-from .records import NAMESPACE, read_server, read_worker, version
+from .records import NAMESPACE, read_server, read_worker
 from .state import open_state, writable
 
 State = Literal["running", "stopped"]
@@ -27,6 +27,8 @@ class EngineStatus:
     address: str = ""
     """`host:port` for clients; kept while stopped, empty before the first start."""
     ui_url: str = ""
+    codec_url: str = ""
+    """Where the worker decodes payloads for the Web UI; empty when they are not encoded."""
     namespace: str = NAMESPACE
     pids: Mapping[str, int] = field(default_factory=dict)
     """Of what runs: `server`, `worker`."""
@@ -69,7 +71,7 @@ async def ensure_up(home: Home, *, port: int | None = None, say: Callable[[str],
 async def _all_well(home: Home, port: int | None) -> bool:
     """The common case, checked without a lock: both run, answer and are of this version."""
     recorded, worker = read_server(home), read_worker(home)
-    if recorded is None or worker is None or not worker.alive or worker.version != version():
+    if not server.serves(recorded, home) or worker is None or not worker.alive or not serving.fits(home, worker):
         return False
     try:
         client = await connect(home, environ={})
@@ -87,6 +89,7 @@ async def status(home: Home) -> EngineStatus:
         worker="running" if "worker" in alive else "stopped",
         address=recorded.address if recorded else "",
         ui_url=recorded.ui_url if recorded else "",
+        codec_url=recorded.codec_url if recorded else "",
         pids={name: record.pid for name, record in alive.items()},
         version=worker.version if worker and "worker" in alive else "",
         server_version=recorded.version if recorded else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import zlib
+from collections.abc import Collection
 
 from ..activities.home import Home
 from ..workflows.errors import RefusedError
@@ -12,12 +13,12 @@ FIRST, COUNT = 20000, 10000
 """Below the range used for outgoing connections, so that a kept port stays free when unused."""
 
 
-def pick(home: Home, *, but: int | None = None) -> int:
-    """A free port other than `but`; the search begins where the directory says, so that two differ."""
+def pick(home: Home, *, but: Collection[int] = ()) -> int:
+    """A free port that is none of `but`; the search begins where the directory says, so that two differ."""
     begin = zlib.crc32(str(home.root).encode()) % COUNT
     for step in range(COUNT):
         port = FIRST + (begin + step) % COUNT
-        if port != but and problem(port) is None:
+        if port not in but and problem(port) is None:
             return port
     raise RefusedError("no free port on loopback", hint="give one: orch up --port N")
 

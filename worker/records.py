@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -57,6 +59,8 @@ class ServerRecord(ProcessRecord):
 
     port: int
     ui_port: int
+    codec_port: int = 0
+    """Where the worker decodes payloads for the Web UI; 0: they never were encoded. Kept as the others are."""
     namespace: str = NAMESPACE
 
     @property
@@ -69,11 +73,18 @@ class ServerRecord(ProcessRecord):
         """Where the Web UI is."""
         return f"http://127.0.0.1:{self.ui_port}"
 
+    @property
+    def codec_url(self) -> str:
+        """Where the Web UI has payloads decoded; empty when it need not."""
+        return f"http://127.0.0.1:{self.codec_port}" if self.codec_port else ""
+
 
 class WorkerRecord(ProcessRecord):
     """The worker that serves this state directory."""
 
     identity: str
+    codec: str = "plain"
+    """How it encodes payloads (`SealingCodec.mode`)."""
 
 
 R = TypeVar("R", bound=ProcessRecord)
@@ -94,11 +105,22 @@ def write_server(home: Home, record: ServerRecord) -> None:
     write_aside(home.engine / "server.json", record.model_dump_json(indent=2) + "\n")
 
 
-def record_this_worker(home: Home, *, identity: str) -> None:
+def worker_identity(host: str, labels: Iterable[str]) -> str:
+    """What the engine calls this process: `HOST@PID-xxxx[ LABEL,…]`; two containers may have one id and one pid."""
+    return " ".join([f"{host}@{os.getpid()}-{secrets.token_hex(2)}", ",".join(sorted(labels))]).rstrip()
+
+
+def labels_of(identity: str) -> frozenset[str]:
+    """The labels of the host that a worker serves, by its identity."""
+    return frozenset(label for label in identity.partition(" ")[2].split(",") if label)
+
+
+def record_this_worker(home: Home, *, identity: str, codec: str) -> None:
     """Record the calling process as the worker of its state directory."""
     pid = os.getpid()
     ticks = processes.start_ticks(pid) or 0
-    record = WorkerRecord(pid=pid, ticks=ticks, version=version(), started_at=now(), identity=identity)
+    this = {"pid": pid, "ticks": ticks, "version": version(), "started_at": now()}
+    record = WorkerRecord(**this, identity=identity, codec=codec)
     write_aside(home.engine / "worker.json", record.model_dump_json(indent=2) + "\n")
 
 

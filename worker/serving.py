@@ -22,6 +22,7 @@ from ..activities.home import Home
 from ..workflows.errors import UnreachableError
 from ..workflows.host import ORCH_QUEUE, host_queue
 from . import background
+from .codec import load_codec
 from .connection import CONNECT_S, connect
 from .records import ProcessRecord, WorkerRecord, read_worker, version
 from .state import host_id
@@ -43,9 +44,10 @@ async def ensure(home: Home, *, say: Callable[[str], None]) -> WorkerRecord:
     """The polling worker, started or replaced when needed; the caller holds the starters' lock."""
     recorded = read_worker(home)
     if recorded is not None and recorded.alive:
-        if recorded.version == version() and (polling := await _polling(home, recorded, within_s=REVIVE_S)):
+        if fits(home, recorded) and (polling := await _polling(home, recorded, within_s=REVIVE_S)):
             return polling
-        say(f"replacing the worker of orch {recorded.version}: running agents go on")
+        other = "of other keys" if recorded.version == version() else f"of orch {recorded.version}"
+        say(f"replacing the worker {other}: running agents go on")
     await end(home)
     say("starting the worker")
     pid = _spawn(home)
@@ -54,6 +56,11 @@ async def ensure(home: Home, *, say: Callable[[str], None]) -> WorkerRecord:
         return polling
     await end(home)
     raise UnreachableError(f"the worker did not start: {_reason(_log(home))}", hint=f"see {_log(home)}")
+
+
+def fits(home: Home, record: WorkerRecord) -> bool:
+    """Whether this worker is of this version and encodes payloads as the caller does."""
+    return record.version == version() and record.codec == load_codec(home).mode
 
 
 async def end(home: Home) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,9 @@ import platformdirs
 import psutil
 
 from ..activities.home import Home
+from ..activities.limits import StepLimits
 from ..workflows.errors import RefusedError
+from ..workflows.model.placement import LABEL, MAX_LABELS
 
 MOST_SLOTS = 32
 """More attempts at once than this is a decision, not a default."""
@@ -29,11 +32,19 @@ class Settings:
     """Attempts that may run on this host at once (`ORCH_SLOTS`)."""
     metrics: str | None = None
     """`host:port` on which the worker serves Prometheus metrics (`ORCH_METRICS`); None: not served."""
+    labels: frozenset[str] = frozenset()
+    """What this host has that others may lack, for attempts that need it (`ORCH_LABELS`, e.g. `gpu,big`)."""
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Resolve the settings; nothing is created. Raises RefusedError on a value that cannot be used."""
-    return Settings(home=Home(_root(environ)), slots=_slots(environ), metrics=environ.get("ORCH_METRICS") or None)
+    StepLimits.of_this_host(environ)  # refused now, and not in the middle of a run
+    return Settings(
+        home=Home(_root(environ)),
+        slots=_slots(environ),
+        metrics=environ.get("ORCH_METRICS") or None,
+        labels=_labels(environ.get("ORCH_LABELS", "")),
+    )
 
 
 def _root(environ: Mapping[str, str]) -> Path:
@@ -48,6 +59,20 @@ def _slots(environ: Mapping[str, str]) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise RefusedError(f"ORCH_SLOTS is {text!r}, not a whole number from 1", hint="unset it or give e.g. 4")
     return int(text)
+
+
+def _labels(text: str) -> frozenset[str]:
+    labels = frozenset(label.strip() for label in text.split(",") if label.strip())
+    for label in sorted(labels):
+        if not re.fullmatch(LABEL, label):
+            raise RefusedError(
+                f"ORCH_LABELS: {label[:40]!r} is no label", hint="lower-case letters, digits, dots, dashes, underscores"
+            )
+    if len(labels) > MAX_LABELS:
+        raise RefusedError(
+            f"ORCH_LABELS names {len(labels)} labels, at most {MAX_LABELS}", hint="keep the ones asked for"
+        )
+    return labels
 
 
 def default_slots(*, cores: int, memory_gib: float) -> int:

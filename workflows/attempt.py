@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import inf
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.workflow import ActivityConfig
 
 from . import effects
+from .claiming import claim, failure, failure_detail, waiting_for_host
 from .details import agent_label
 from .host import host_lost, host_queue
 from .model.attempt import (
@@ -31,10 +32,13 @@ from .model.attempt import (
 from .model.candidate import Candidate, Failure
 from .model.exit import Exit, ExitKind
 from .model.outcome import Outcome, OutcomeKind, Session
+from .model.placement import Exchange
 from .model.verdict import Excerpt, Verdict
 from .rules.outcome import judge, retry_at, with_tree
 from .rules.sessions import FRESH, own_session, worth_anew
 from .stopping import raise_if_cancelled
+
+LATE = "the run's deadline passed before there was a slot"
 
 SLOT_KEPT_S = 10.0
 """Seconds of rest for which an attempt keeps its slot; in a longer one others may work."""
@@ -50,6 +54,7 @@ class Attempt:
         self._candidate = Candidate(attempt=request.attempt, agent=request.agent, origin=request.origin)
         self._session = request.session
         self._fork = request.fork
+        self._host = "" if request.exchange else request.host
 
     @workflow.run
     async def run(self, request: AttemptRequest) -> Candidate:
@@ -57,22 +62,34 @@ class Attempt:
         try:
             await self._steps(request)
         except (ActivityError, asyncio.CancelledError) as error:
-            self._note(failure=_failure(error), failure_detail=_detail(error))
+            self._note(failure=failure(error), failure_detail=failure_detail(error))
         await asyncio.shield(self._close(request))
         return self._candidate
 
     async def _steps(self, request: AttemptRequest) -> None:
+        if request.exchange and not await self._claim(request):
+            return
         if await self._open(request):
             await self._work(request)
             if self._candidate.exit is not None and self._candidate.exit.kind is not ExitKind.NOT_STARTED:
-                await self._measure(request, await self._snapshot(request))
+                await self._measured(request, await self._snapshot(request))
+
+    async def _claim(self, request: AttemptRequest) -> bool:
+        """Wait for a host with room; False when the run's deadline passed before there was one."""
+        self._begin(waiting_for_host(request))
+        self._host = await claim(request) or ""
+        self._note(host=self._host)
+        return bool(self._host) or self._late()
+
+    def _late(self) -> bool:
+        late = Exit(kind=ExitKind.NOT_STARTED, detail=LATE)
+        self._note(exit=late, failure=Failure.NOT_STARTED, failure_detail=LATE)
+        return False
 
     async def _open(self, request: AttemptRequest) -> bool:
         workspace = await self._workspace(request)
         if workspace.path is None:
-            late = Exit(kind=ExitKind.NOT_STARTED, detail="the run's deadline passed before there was a slot")
-            self._note(exit=late, failure=Failure.NOT_STARTED, failure_detail=late.detail)
-            return False
+            return self._late()
         if workspace.setup is None or workspace.setup.ok:
             return True
         output = workspace.setup_output
@@ -86,11 +103,12 @@ class Attempt:
             effects.open_workspace,
             OpenWorkspace(
                 attempt=request.attempt,
-                store=request.store,
+                store=self._store(request),
                 commit=request.commit,
                 contract=request.contract,
                 sandbox=request.sandbox,
                 deadline=request.deadline,
+                exchange=request.exchange,
             ),
             **self._options(effects.WAIT, "open workspace"),
         )
@@ -124,7 +142,7 @@ class Attempt:
             RunAgent(
                 attempt=request.attempt,
                 agent=request.agent,
-                store=request.store,
+                store=self._store(request),
                 contract=request.contract,
                 feedback=request.feedback,
                 notes=request.notes,
@@ -196,7 +214,11 @@ class Attempt:
         snapshot = await workflow.execute_activity(
             effects.take_snapshot,
             TakeSnapshot(
-                attempt=request.attempt, store=request.store, commit=request.commit, contract=request.contract
+                attempt=request.attempt,
+                store=self._store(request),
+                commit=request.commit,
+                contract=request.contract,
+                exchange=self._published,
             ),
             **self._options(effects.STEP, "snapshot"),
         )
@@ -205,18 +227,29 @@ class Attempt:
             self._note(outcome=with_tree(self._candidate.outcome, changed=snapshot.changed > 0))
         return snapshot
 
+    async def _measured(self, request: AttemptRequest, snapshot: Snapshot) -> None:
+        """Measure; a tree that was published outlives its host and is measured where the run is."""
+        try:
+            await self._measure(request, snapshot)
+        except ActivityError as error:
+            if self._published is None or not host_lost(error):
+                raise
+            self._host = request.host
+            await self._measure(request, snapshot)
+
     async def _measure(self, request: AttemptRequest, snapshot: Snapshot) -> Verdict:
         self._begin("measuring")
         verdict = await workflow.execute_activity(
             effects.measure,
             Measure(
                 attempt=request.attempt,
-                store=request.store,
+                store=self._store(request),
                 commit=snapshot.commit,
                 tree=snapshot.tree,
                 contract=request.contract,
                 gate=False,
                 sandbox=request.sandbox,
+                exchange=request.exchange,
             ),
             **self._options(effects.WAIT, "measure"),
         )
@@ -224,16 +257,18 @@ class Attempt:
         return verdict
 
     async def _close(self, request: AttemptRequest) -> None:
+        if not self._host or (request.exchange and self._candidate.failure is Failure.HOST_LOST):
+            return  # nothing was begun, or what is left is the lost host's to clear away when it comes back
         self._show("cleaning up")
         try:
             await workflow.execute_activity(
                 effects.close_attempt,
-                CloseAttempt(attempt=request.attempt, store=request.store),
+                CloseAttempt(attempt=request.attempt, store=self._store(request), exchange=self._published),
                 **self._options(effects.STEP, "close"),
             )
         except ActivityError as error:
             workflow.logger.warning(
-                "attempt not closed", extra={"attempt": request.attempt.name, "why": _detail(error)}
+                "attempt not closed", extra={"attempt": request.attempt.name, "why": failure_detail(error)}
             )
 
     def _note(self, **facts: object) -> None:
@@ -241,7 +276,21 @@ class Attempt:
 
     def _options(self, config: ActivityConfig, step: str) -> ActivityConfig:
         summary = f"candidate {self._request.attempt.candidate}: {step}"
-        return effects.options(config, queue=host_queue(self._request.host), summary=summary)
+        away = timedelta(seconds=self._request.placement.away_s) if self._elsewhere else effects.AWAY
+        return effects.options(config, queue=host_queue(self._host), summary=summary, away=away)
+
+    @property
+    def _elsewhere(self) -> bool:
+        return self._host != self._request.host
+
+    def _store(self, request: AttemptRequest) -> str:
+        """The key of the repository's store on the attempt's host."""
+        return request.exchange.key if request.exchange and self._elsewhere else request.store
+
+    @property
+    def _published(self) -> Exchange | None:
+        """Where what it leaves is published: what the run's own host has needs no copy."""
+        return self._request.exchange if self._elsewhere else None
 
     def _begin(self, step: str) -> None:
         raise_if_cancelled()
@@ -249,16 +298,3 @@ class Attempt:
 
     def _show(self, step: str) -> None:
         workflow.set_current_details(f"candidate {self._request.attempt.candidate}, `{self._request.agent}`: {step}")
-
-
-def _failure(error: BaseException) -> Failure:
-    if is_cancelled_exception(error):
-        return Failure.CANCELLED
-    return Failure.HOST_LOST if isinstance(error, ActivityError) and host_lost(error) else Failure.INTERNAL
-
-
-def _detail(error: BaseException) -> str:
-    if is_cancelled_exception(error):
-        return "cancelled"
-    cause = error.cause if isinstance(error, ActivityError) else None
-    return str(cause or error)[:500]

@@ -88,7 +88,7 @@ def _why(candidate: CandidateView) -> str:
     told = candidate.outcome.replace("_", " ") if candidate.outcome not in {"", "done", "no_change"} else ""
     count = len(candidate.restored)
     restored = f"{count} protected path{'' if count == 1 else 's'} restored" if count else ""
-    return "; ".join(part for part in (why, told, restored) if part)
+    return "; ".join(part for part in (why, told, restored, *candidate.replaced) if part)
 
 
 def _cost(candidate: CandidateView) -> str:

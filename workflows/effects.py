@@ -23,6 +23,7 @@ from .model.attempt import (
     Workspace,
     YieldSlot,
 )
+from .model.claim import Claimed, ClaimHost
 from .model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared
 from .model.promotion import Promote, Promotion
 from .model.review import Review, ReviewHead
@@ -56,20 +57,38 @@ WAIT = ActivityConfig(
 )
 """Steps bounded from inside: waiting for a slot, agents (absolute deadline), rungs (their own time limits)."""
 
+CLAIM = ActivityConfig(
+    start_to_close_timeout=timedelta(seconds=20),
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(milliseconds=500),
+        backoff_coefficient=1.5,
+        maximum_interval=timedelta(seconds=5),
+        non_retryable_error_types=["RefusedError", "ValidationError"],
+    ),
+    cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+)
+"""Waits in the queue until a host has room; one that cannot take the attempt gives it back, as often as need be."""
+
 AWAY = timedelta(days=7)
 """How long a step waits for its host to come back before it counts as lost."""
 
 
-def options(config: ActivityConfig, *, queue: str, summary: str) -> ActivityConfig:
+def options(config: ActivityConfig, *, queue: str, summary: str, away: timedelta = AWAY) -> ActivityConfig:
     """The limits of a step, with the host's queue it goes to and its line in the Web UI."""
     merged = config.copy()
-    merged["task_queue"], merged["schedule_to_start_timeout"], merged["summary"] = queue, AWAY, summary[:200]
+    merged["task_queue"], merged["schedule_to_start_timeout"], merged["summary"] = queue, away, summary[:200]
     return merged
 
 
 @activity.defn
 async def prepare_run(request: PrepareRun) -> RunPrepared:
     """Check the repository, take the baseline into the store, reserve the tree; a refusal is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def claim_host(request: ClaimHost) -> Claimed:
+    """Reserve a slot of this host for an attempt; a host that cannot take it gives it back to the others."""
     raise NotImplementedError
 
 

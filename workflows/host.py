@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from temporalio import exceptions
 from temporalio.exceptions import ActivityError, TimeoutType
 
@@ -12,6 +14,11 @@ ORCH_QUEUE = "orch"
 def host_queue(host: str) -> str:
     """The task queue of what needs this host's disk."""
     return f"orch-host-{host}"
+
+
+def claim_queue(labels: Iterable[str] = ()) -> str:
+    """The task queue of attempts that need a host with all of these labels; every host with them serves it."""
+    return "-".join(["orch-claim", "+".join(sorted(set(labels)))]).rstrip("-")
 
 
 def host_lost(error: ActivityError) -> bool:

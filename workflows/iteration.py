@@ -14,17 +14,18 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from .attempt import Attempt
 from .details import agent_label
-from .host import host_queue
+from .host import ORCH_QUEUE, host_queue
 from .ledger import Ledger
 from .model.attempt import AttemptKey, AttemptRequest, SpendCaps
 from .model.candidate import Candidate, Failure
-from .model.event import AttemptStarted, CandidateMeasured, IterationDecided, IterationStarted
+from .model.event import AttemptReplaced, AttemptStarted, CandidateMeasured, IterationDecided, IterationStarted
 from .model.goal import GoalRequest
+from .rules import budget
 from .rules.crew import assign
 from .rules.feedback import feedback
 from .rules.sessions import Start, starts
 from .rules.tournament import rank
-from .run_steps import RunSteps
+from .run_steps import RunSteps, exchange
 
 
 async def run_iteration(request: GoalRequest, ledger: Ledger, steps: RunSteps, count: int) -> None:
@@ -44,26 +45,48 @@ async def run_iteration(request: GoalRequest, ledger: Ledger, steps: RunSteps, c
     attempts = [_request(request, ledger, key, begin[key.candidate], text) for key in keys]
     await asyncio.gather(*(_attempt(ledger, attempt) for attempt in attempts))
     _select(ledger)
-    await steps.move_head()
+    await steps.move_head(commit)
 
 
 async def _attempt(ledger: Ledger, request: AttemptRequest) -> None:
+    """Run a candidate to its end, if need be anew on another host, and record it."""
+    for _ in range(request.placement.replacements):
+        candidate = await _run(ledger, request)
+        if not _replaceable(ledger, request, candidate):
+            break
+        key = request.attempt.model_copy(update={"binding": len(ledger.state.budget.bindings) + 1})
+        ledger.record(AttemptReplaced, lost=candidate, attempt=key, agent=request.agent)
+        request = request.model_copy(update={"attempt": key})
+    else:
+        candidate = await _run(ledger, request)
+    ledger.record(CandidateMeasured, candidate=candidate)
+
+
+async def _run(ledger: Ledger, request: AttemptRequest) -> Candidate:
     key, agent = request.attempt, request.agent
     try:
         handle = await workflow.start_child_workflow(
             Attempt.run,
             request,
             id=f"{key.run}/{key.name}",
-            task_queue=host_queue(request.host),
+            task_queue=ORCH_QUEUE if request.exchange else host_queue(request.host),
             static_summary=f"candidate {key.candidate}: {agent_label(agent)}",
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
         ledger.record(AttemptStarted, attempt=key, agent=agent)
-        candidate = await handle
+        return await handle
     except (ChildWorkflowError, asyncio.CancelledError) as error:
-        candidate = _lost(key, agent, error)
-    ledger.record(CandidateMeasured, candidate=candidate)
+        return _lost(key, agent, error)
+
+
+def _replaceable(ledger: Ledger, request: AttemptRequest, lost: Candidate) -> bool:
+    """Whether an attempt whose host was lost is begun anew: while the run's time, money and operator allow it."""
+    state = ledger.state
+    if not request.exchange or lost.failure is not Failure.HOST_LOST or workflow.cancellation_reason() is not None:
+        return False
+    late = state.deadline is not None and workflow.now().timestamp() >= state.deadline
+    return not late and budget.affordable(state.budget, state.caps, 1) > 0
 
 
 def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, begin: Start, text: str) -> AttemptRequest:
@@ -85,6 +108,8 @@ def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, begin: Start
         origin=begin.origin,
         template=request.template,
         spend=SpendCaps(tokens=state.caps.tokens, usd=state.caps.usd),
+        placement=request.placement,
+        exchange=exchange(request, state.store),
     )
 
 

@@ -40,13 +40,18 @@ class Scheduled:
             id=run,
             static_summary=request.contract.goal.splitlines()[0][:200],
             search_attributes=_attributes(request),
-            memo={"goal": request.contract.goal, "promote": str(request.promote)},
+            memo=_memo(request),
             parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
 
 
+def _memo(request: GoalRequest) -> dict[str, str]:
+    noted = {"goal": request.contract.goal, "promote": str(request.promote)}
+    return {**noted, "repo": request.repo} if request.label else noted
+
+
 def _attributes(request: GoalRequest) -> TypedSearchAttributes:
-    values = {"OrchKind": "goal", "OrchRepo": request.repo, "OrchStatus": RunStatus.RUNNING.value}
+    values = {"OrchKind": "goal", "OrchRepo": request.label or request.repo, "OrchStatus": RunStatus.RUNNING.value}
     pairs = [SearchAttributePair(SearchAttributeKey.for_keyword(name), text) for name, text in values.items()]
     return TypedSearchAttributes(pairs)

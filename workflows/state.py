@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from .model.base import Sha
 from .model.budget import BudgetLedger, Caps
-from .model.candidate import Candidate
+from .model.candidate import Candidate, Failure
 from .model.contract import Contract
 from .model.event import (
+    AttemptReplaced,
     AttemptStarted,
     BaselineMeasured,
     BaselineTaken,
@@ -57,6 +58,7 @@ class GoalState:
         claimed: the ordinals of bindings whose attempt was started.
         lead: the candidate whose tree is the head; None while that is the baseline's.
         failed: the agents that failed for good, with how.
+        hosts: the hosts that attempts went to, without those that were lost since.
     """
 
     started_at: float = 0.0
@@ -80,6 +82,7 @@ class GoalState:
     claimed: set[int] = field(default_factory=set)
     lead: Candidate | None = None
     failed: dict[str, Outcome] = field(default_factory=dict)
+    hosts: set[str] = field(default_factory=set)
 
     @singledispatchmethod
     def apply(self, event: Event) -> None:
@@ -115,9 +118,17 @@ class GoalState:
         self.budget = budget.claim(self.budget, event.attempt.binding)
 
     @apply.register
+    def _attempt_replaced(self, event: AttemptReplaced) -> None:
+        self.hosts.discard(event.lost.host)
+        self.budget = budget.settle(self.budget, event.lost.attempt.binding, event.lost.usage)
+        self.budget, _ = budget.reserve(self.budget, 1)
+
+    @apply.register
     def _candidate_measured(self, event: CandidateMeasured) -> None:
         candidate = event.candidate
         self.candidates[candidate.index] = candidate
+        if candidate.host and candidate.failure is not Failure.HOST_LOST:
+            self.hosts.add(candidate.host)
         if candidate.outcome is not None and POLICIES[candidate.outcome.kind].fatal:
             self.failed[candidate.agent] = candidate.outcome
         if candidate.attempt.binding in self.claimed:

@@ -12,6 +12,8 @@ from ...workflows.model.attempt import SpendCaps
 from ...workflows.model.outcome import Session
 from ..artifacts import write_whole
 from ..places import Place
+from ..sandbox import AGENT as AGENT_PROFILE
+from ..sandbox import Profile
 from . import secrets
 from .adapter import AgentCall, Launch
 from .registry import Agent
@@ -44,6 +46,7 @@ class AgentRun:
         session: the conversation to take up; None to begin anew.
         fork: whether to branch off from it.
         spend: what the run as a whole may spend.
+        profile: what it may do in the sandbox.
     """
 
     place: Place
@@ -58,6 +61,7 @@ class AgentRun:
     fork: bool = False
     spend: SpendCaps = field(default_factory=SpendCaps)
     anew: str = ""
+    profile: Profile = AGENT_PROFILE
 
     @property
     def job(self) -> Path:

@@ -19,12 +19,14 @@ from .. import supervisor
 from ..effect import in_thread
 from ..excerpts import clean, excerpt
 from ..jobs import Job, Step, StepResult
-from ..places import Place
-from ..sandbox import not_executed
+from ..limits import StepLimits
+from ..places import Grants, Place
+from ..sandbox.registry import not_executed
+from ..supervisor import Redactor
 from ..workspaces.overlay import not_entered
 from ..workspaces.registry import provider_of
 from ..workspaces.removal import remove_tree
-from . import resting, spending
+from . import resting, secrets, spending
 from .adapter import AgentCall, Launch
 from .following import Follower, Limits, stopped_for, to_its_end
 from .preparing import AGENT, PRIVATE, PROMPT, AgentRun, lay_out, ordinal, prepare
@@ -69,8 +71,10 @@ async def run_supervised(run: AgentRun) -> Ran:
     before = run.session.used if run.session and launch.session else Usage()
     follower = Follower(launch, run.job, agent.adapter, before)
     limits = Limits(prices, run.spend, home.run(key.run))
-    result = await to_its_end(run.job, Job(steps=(_step(run, agent, call),), deadline=run.deadline), follower, limits)
-    ran = await in_thread(_read, run, agent, launch, follower, result, prices)
+    hidden = {**await in_thread(secrets.hidden, home, key.run), **secrets.keys_of(launch.secrets)}
+    job = Job(steps=(_step(run, agent, call),), deadline=run.deadline, hidden=hidden)
+    result = await to_its_end(run.job, job, follower, limits)
+    ran = _redacted(await in_thread(_read, run, agent, launch, follower, result, prices), Redactor(hidden))
     await in_thread(resting.learn, home, key.run, run.agent, ran.outcome)
     return Ran(ran.report.model_copy(update={"lost_session": lost}), ran.outcome, ran.answer)
 
@@ -94,16 +98,17 @@ def _barred(run: AgentRun) -> Outcome | None:
 def _step(run: AgentRun, agent: Agent, call: AgentCall) -> Step:
     place, traits = run.place, agent.adapter.traits
     private, prompt = place.folder / ordinal(PRIVATE, run.launch), place.folder / ordinal(PROMPT, run.launch)
-    tree = place.folder / "tree"
+    grants = Grants(writable=(private, *run.writable), readable=(prompt,))
     return Step(
         name=AGENT,
-        argv=place.fenced(call.argv, tree, private, *run.writable, sandbox=run.sandbox, network=True),
-        cwd=tree,
+        argv=place.fenced(call.argv, run.profile, grants, sandbox=run.sandbox),
+        cwd=place.tree,
         env=place.environment({"ORCH_PROMPT_FILE": str(prompt), **run.env, **call.env}),
         timeout_s=max(0.0, run.deadline - time.time()),
         stdin=prompt,
         idle_s=agent.spec.limit("idle") or (IDLE_S if traits.streams else None),
         signals=traits.signals,
+        limits=StepLimits.of_this_host().for_agent(),
     )
 
 
@@ -133,6 +138,13 @@ def _read(
     )
     answer = _tail(result.stdout) if account is None else reading.answer
     return Ran(report, judge(report.exit, report.account, report.limit), answer)
+
+
+def _redacted(ran: Ran, redactor: Redactor) -> Ran:
+    """The same without secrets: what agents wrote into files of their own came through no supervisor."""
+    report = AgentReport.model_validate_json(redactor.text(ran.report.model_dump_json()))
+    outcome = Outcome.model_validate_json(redactor.text(ran.outcome.model_dump_json()))
+    return Ran(report, outcome, redactor.text(ran.answer))
 
 
 def _plain(account: Account) -> Account:

@@ -1,6 +1,7 @@
-"""The secrets of a run: variables of whoever started it that its agents may see, in a file only its owner can read.
+"""The secrets of a run: what its agents and set-up may see, in files that only their owner can read.
 
-They never travel through the engine. A run that nobody started from a shell, such as a nightly one, uses the worker's
+Two kinds: variables that agents' adapters name, taken from whoever started the run; and those that the contract refers
+to. Neither travels through the engine. A run that nobody started from a shell, such as a nightly one, uses the worker's
 own environment.
 """
 
@@ -8,51 +9,140 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ...workflows.errors import RefusedError
+from ...workflows.model.contract import Secret, SecretUse
+from ..artifacts import REQUEST, kept_request
 from ..home import Home
+from ..processes import Command, run
 from ..supervisor import write_whole
+from .registry import secret_names
 
 FILE = "secrets.json"
+DECLARED = "declared.json"
+"""Below the run's folder: the adapters' variables, and the contract's secrets."""
+
+KEY = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+"""Names of variables whose value is a secret; others that adapters read are addresses and names of models."""
+
+PATIENCE_S = 60.0
+"""How long a command may take to print a secret."""
+
+LONGEST = 64 << 10
+"""Bytes of a value: more does not fit into an environment."""
+
+Kept = Mapping[str, dict[str, str] | None]
 
 
-def keep(home: Home, run: str, names: Iterable[str], environ: Mapping[str, str]) -> dict[str, str] | None:
-    """Keep those of the named variables that are set; return what was kept before, for `put_back`."""
-    before = _kept(home, run)
+def keep(
+    home: Home, run_id: str, names: Iterable[str], environ: Mapping[str, str], declared: Mapping[str, str] | None = None
+) -> Kept:
+    """Keep those of the named variables that are set, and the contract's; return what was kept, for `put_back`."""
+    before = {file: _read(home, run_id, file) for file in (FILE, DECLARED)}
     found = {name: environ[name] for name in sorted(set(names)) if environ.get(name)}
-    home.run(run).mkdir(parents=True, exist_ok=True)
-    write_whole(str(_file(home, run)), found)
+    put_back(home, run_id, {FILE: found, DECLARED: dict(declared or {})})
     return before
 
 
-def put_back(home: Home, run: str, before: Mapping[str, str] | None) -> None:
+def put_back(home: Home, run_id: str, before: Kept) -> None:
     """Undo `keep`: the run was another one's."""
-    if before is None:
-        drop(home, run)
-    else:
-        write_whole(str(_file(home, run)), dict(before))
+    home.run(run_id).mkdir(parents=True, exist_ok=True)
+    for file, values in before.items():
+        path = home.run(run_id) / file
+        path.unlink(missing_ok=True) if values is None else write_whole(str(path), values)
 
 
-def find(home: Home, run: str, names: Iterable[str]) -> dict[str, str]:
-    """The named variables as they were kept for the run, else as this process has them."""
-    kept = _kept(home, run)
-    known: Mapping[str, str] = os.environ if kept is None else kept
+def find(home: Home, run_id: str, names: Iterable[str]) -> dict[str, str]:
+    """The named variables: the contract's for agents, else as they were kept for the run, else as this process's."""
+    kept = _read(home, run_id, FILE)
+    known = {**(os.environ if kept is None else kept), **given(home, run_id, SecretUse.AGENT)}
     return {name: known[name] for name in names if known.get(name)}
 
 
-def drop(home: Home, run: str) -> None:
+def given(home: Home, run_id: str, to: SecretUse) -> dict[str, str]:
+    """The contract's secrets for agents or for set-up, by name.
+
+    Raises:
+        RefusedError: one cannot be looked up, in a run that nobody started from a shell.
+    """
+    wanted = _references(home, run_id)
+    known = _declared(home, run_id, wanted) if wanted else {}
+    return {secret.name: known[secret.name] for secret in wanted if to in secret.to and secret.name in known}
+
+
+def hidden(home: Home, run_id: str) -> dict[str, str]:
+    """Every secret value of the run by name: what no output may show."""
+    kept, wanted = _read(home, run_id, FILE), _references(home, run_id)
+    if kept is None:
+        names = secret_names(kept_request(home, run_id).agents) if _prepared(home, run_id) else ()
+        kept = {name: os.environ.get(name, "") for name in names}
+    return {**keys_of(kept), **(_declared(home, run_id, wanted) if wanted else {})}
+
+
+def keys_of(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of some variables whose value is a secret."""
+    return {name: value for name, value in variables.items() if value and KEY.search(name)}
+
+
+def resolve(wanted: Iterable[Secret], environ: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Look up references; commands run in `folder` with the whole of `environ`, outside of any sandbox.
+
+    Raises:
+        RefusedError: one cannot be had; it is named, and nothing that was printed is shown.
+    """
+    return {secret.name: _value(secret, environ, folder) for secret in wanted}
+
+
+def drop(home: Home, run_id: str) -> None:
     """Forget them. Idempotent."""
-    _file(home, run).unlink(missing_ok=True)
+    for file in (FILE, DECLARED):
+        (home.run(run_id) / file).unlink(missing_ok=True)
 
 
-def _kept(home: Home, run: str) -> dict[str, str] | None:
+def _value(secret: Secret, environ: Mapping[str, str], folder: Path) -> str:
+    kind, _, what = secret.source.partition(":")
+    value = environ.get(what, "") if kind == "env" else _printed(secret.name, what, environ, folder)
+    if not value.strip():
+        raise _cannot(secret.name, f"{what} is not set" if kind == "env" else "its command prints nothing")
+    if len(value.encode("utf-8", "surrogateescape")) > LONGEST or "\0" in value:
+        raise _cannot(secret.name, f"it does not fit into a variable of at most {LONGEST >> 10} KiB")
+    return value
+
+
+def _printed(name: str, line: str, environ: Mapping[str, str], folder: Path) -> str:
+    done = run(Command(("sh", "-c", line), folder, environ), timeout_s=PATIENCE_S)
+    if not done.exit.ok:
+        raise _cannot(name, f"its command ended with {done.exit}")
+    return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+
+def _cannot(name: str, why: str) -> RefusedError:
+    return RefusedError(f"secret {name}: {why}", hint="mend `secrets:` in the contract, or try the command by hand")
+
+
+def _declared(home: Home, run_id: str, wanted: tuple[Secret, ...]) -> dict[str, str]:
+    """The contract's secrets as they were kept; where nobody did, they are looked up here and kept."""
+    known = _read(home, run_id, DECLARED)
+    if known is None:
+        known = resolve(wanted, os.environ, home.run(run_id))
+        write_whole(str(home.run(run_id) / DECLARED), known)
+    return known
+
+
+def _references(home: Home, run_id: str) -> tuple[Secret, ...]:
+    return kept_request(home, run_id).contract.secrets if _prepared(home, run_id) else ()
+
+
+def _prepared(home: Home, run_id: str) -> bool:
+    return (home.run(run_id) / REQUEST).exists()
+
+
+def _read(home: Home, run_id: str, file: str) -> dict[str, str] | None:
     try:
-        kept: dict[str, str] = json.loads(_file(home, run).read_text(encoding="utf-8"))
+        kept: dict[str, str] = json.loads((home.run(run_id) / file).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     return kept
-
-
-def _file(home: Home, run: str) -> Path:
-    return home.run(run) / FILE

@@ -15,12 +15,12 @@ from pathlib import Path
 from ..processes import Command, run, scrubbed_environment
 from .adapter import Traits
 from .registry import adapter_of, names
+from .secrets import KEY
 
 PATIENCE_S = 10.0
 """How long a program may take to tell its version."""
 
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9})+", re.ASCII)
-_KEY = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 class Flaw(StrEnum):
@@ -71,7 +71,7 @@ def survey(patience_s: float = PATIENCE_S) -> list[Surveyed]:
 
 def keys(traits: Traits) -> tuple[str, ...]:
     """The variables that can hold the agent's key."""
-    return tuple(name for name in traits.secrets if _KEY.search(name))
+    return tuple(name for name in traits.secrets if KEY.search(name))
 
 
 def look(name: str, program: str = "", *, patience_s: float = PATIENCE_S) -> Surveyed:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 from ...workflows.model.contract import Contract, Rung
 from ...workflows.model.verdict import Excerpt, RungResult
+from ..agents import secrets
 from ..excerpts import excerpt
 from ..jobs import Job, Step, StepResult
-from ..places import Place
+from ..places import Grants, Place
+from ..sandbox import MEASURE
+from .inputs import read_only_inputs
+from .surroundings import measuring_environment
 
 JOB = "rungs"
 """The folder of the ladder's job, below the place's."""
@@ -17,10 +21,11 @@ JOB = "rungs"
 PROGRESS_LIMIT = 4096
 
 
-def ladder_job(place: Place, tree: Path, contract: Contract, *, gate: bool, sandbox: bool) -> Job:
+def ladder_job(place: Place, contract: Contract, *, gate: bool, sandbox: bool) -> Job:
     """All rungs in order; a gate stops at the first that does not pass, a ranking runs every one."""
-    steps = tuple(_step(place, tree, rung, number, sandbox=sandbox) for number, rung in enumerate(contract.rungs))
-    return Job(steps=steps, stop_on_failure=gate)
+    protected = read_only_inputs(place, contract) if sandbox else ()
+    steps = tuple(_step(place, rung, number, protected, sandbox=sandbox) for number, rung in enumerate(contract.rungs))
+    return Job(steps=steps, stop_on_failure=gate, hidden=secrets.hidden(place.home, place.key.run))
 
 
 def rung_result(place: Place, number: int, step: StepResult) -> RungResult:
@@ -36,12 +41,15 @@ def rung_result(place: Place, number: int, step: StepResult) -> RungResult:
     )
 
 
-def _step(place: Place, tree: Path, rung: Rung, number: int, *, sandbox: bool) -> Step:
+def _step(place: Place, rung: Rung, number: int, protected: tuple[str, ...], *, sandbox: bool) -> Step:
+    progress = _progress_file(place, number)
+    progress.parent.mkdir(parents=True, exist_ok=True)
+    grants = Grants(writable=(progress.parent,), protected=protected, network=rung.network)
     return Step(
         name=rung.name,
-        argv=place.fenced(("sh", "-c", rung.run), tree, sandbox=sandbox, network=rung.network),
-        cwd=tree,
-        env=place.environment({"ORCH_PROGRESS_FILE": str(_progress_file(place, number))}),
+        argv=place.fenced(("sh", "-c", rung.run), MEASURE, grants, sandbox=sandbox),
+        cwd=place.tree,
+        env=measuring_environment(place.environment({"ORCH_PROGRESS_FILE": str(progress)})),
         timeout_s=rung.timeout_s,
     )
 
@@ -51,7 +59,8 @@ def _read(path: Path, run_folder: Path) -> Excerpt:
 
 
 def _progress_file(place: Place, number: int) -> Path:
-    return place.folder / "tmp" / f"progress-{number}.json"
+    """The file in which a rung reports progress, in a folder that the others' commands do not see."""
+    return place.folder / "progress" / str(number) / "progress.json"
 
 
 def read_progress(path: Path) -> tuple[int, int] | None:

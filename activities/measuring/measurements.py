@@ -13,6 +13,7 @@ from ...workflows.model.verdict import RungResult, Verdict
 from ..artifacts import write_whole
 from ..carried_layer import carried_layer
 from ..effect import effect, in_thread, kill_requested
+from ..exchange.arriving import arrive
 from ..home import Home
 from ..jobs import end_job, run_job
 from ..places import Place
@@ -21,7 +22,7 @@ from ..workspaces import Layers
 from ..workspaces.registry import close_workspace, open_workspace
 from .ladder import JOB, ladder_job, rung_result
 from .setup import set_up
-from .tampering import tampered
+from .tampering import note_additions, tampered
 
 
 def host_class() -> str:
@@ -40,6 +41,8 @@ class Measurements:
     async def measure(self, request: Measure) -> Verdict:
         """Run the contract's rungs in a fresh copy of a commit; red and unevaluable are values."""
         place = Place(self._home, request.attempt, measuring_folder(self._home, request))
+        if request.exchange is not None:
+            await in_thread(arrive, self._home, request, request.exchange)
         if request.gate:
             return await self._measured(request, place)
         kept = self._home.run(request.attempt.run) / "verdicts" / f"{request.tree}.json"
@@ -67,7 +70,8 @@ class Measurements:
             setup, _ = await set_up(place, tree, request.contract, (), sandbox=request.sandbox)
             if setup is not None and not setup.ok:
                 return _verdict(request, setup, (), ())
-            job = ladder_job(place, tree, request.contract, gate=request.gate, sandbox=request.sandbox)
+            await in_thread(note_additions, store, place, request)
+            job = await in_thread(ladder_job, place, request.contract, gate=request.gate, sandbox=request.sandbox)
             steps = await run_job(place.folder / JOB, job)
             rungs = tuple(rung_result(place, number, step) for number, step in enumerate(steps))
             return _verdict(request, setup, rungs, await in_thread(tampered, store, place, request))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...workflows.model.contract import Contract
+from ...workflows.model.contract import Contract, SecretUse
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import Excerpt
+from ..agents import secrets
 from ..artifacts import kept_request
 from ..carry import carried_paths, carry, populated_submodules
 from ..effect import in_thread
 from ..excerpts import excerpt
 from ..jobs import Job, Step, run_job
-from ..places import Place
+from ..places import Grants, Place
 from ..repository import inspect
+from ..sandbox import BUILD
 from ..workspaces.overlay import is_overlay
 
 JOB = "setup"
@@ -25,7 +27,7 @@ async def set_up(
 ) -> tuple[Exit | None, Excerpt]:
     """Carry ignored paths over and run set-up; return how it ended (None without one) and what a failure printed.
 
-    Set-up may use the network: it installs.
+    Set-up may use the network: it installs. It has no secrets.
     """
     await in_thread(_carry, place, tree, contract)
     if not contract.setup:
@@ -38,12 +40,13 @@ async def run_setup(place: Place, tree: Path, contract: Contract, writable: tupl
     """Run the contract's set-up, once in a place whoever asks, and return how it ended."""
     step = Step(
         name=JOB,
-        argv=place.fenced(("sh", "-c", contract.setup), tree, *writable, sandbox=sandbox, network=True),
+        argv=place.fenced(("sh", "-c", contract.setup), BUILD, Grants(writable=writable), sandbox=sandbox),
         cwd=tree,
-        env=place.environment({}),
+        env=place.environment(await in_thread(secrets.given, place.home, place.key.run, SecretUse.SETUP)),
         timeout_s=contract.setup_timeout_s,
     )
-    (result,) = await run_job(place.folder / JOB, Job(steps=(step,)))
+    hidden = await in_thread(secrets.hidden, place.home, place.key.run)
+    (result,) = await run_job(place.folder / JOB, Job(steps=(step,), hidden=hidden))
     return result.exit
 
 

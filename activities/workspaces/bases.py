@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..artifacts import write_whole
 from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
@@ -43,10 +44,7 @@ def tree_of(store: Store, commit: str) -> str:
     known = bases_of(store) / "of" / commit
     if not known.exists():
         tree = store.tree_of(commit)
-        known.parent.mkdir(parents=True, exist_ok=True)
-        aside = known.with_name(f"{commit}.{os.getpid()}")
-        aside.write_text(tree)
-        aside.replace(known)
+        write_whole(known, tree)
     return known.read_text()
 
 
@@ -74,11 +72,14 @@ def plain_base(store: Store, commit: str) -> str:
 
 
 @contextmanager
-def layer_lock(store: Store, name: str, *, shared: bool = False) -> Iterator[None]:
-    """Hold a layer's lock: alone to make or remove it, shared to write its name into a workspace."""
+def layer_lock(store: Store, name: str, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
+    """Hold a layer's lock: alone to make or remove it, shared to write its name into a workspace.
+
+    Without `wait` BlockingIOError is raised when somebody else holds it.
+    """
     bases_of(store).mkdir(parents=True, exist_ok=True)
     with (bases_of(store) / f"{name}.lock").open("ab") as handle:
-        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         yield
 
 

@@ -21,6 +21,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import signal
 import sys
 import time
 
@@ -140,6 +141,8 @@ def main(folder: str, mode: str, argv: list[str]) -> NoReturn:
     except OSError as error:
         status, problem = CANNOT_ENTER, f"the workspace cannot be mounted: {error.strerror}"
     else:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would the command
+            signal.signal(number, signal.SIG_DFL)
         try:
             os.execvp(argv[0], argv)  # noqa: S606 - the command is what this program is for
         except OSError as error:

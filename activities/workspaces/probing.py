@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from .. import processes
+from ..artifacts import write_whole
 from ..home import Home
 from . import enter
 from .bases import BOOT_ID
@@ -36,10 +37,7 @@ def overlay_flaw(home: Home) -> str:
         if known == boot:
             return flaw
     flaw = _tried(home.root)
-    home.root.mkdir(parents=True, exist_ok=True)
-    aside = kept.with_name(f"{KEPT}.{os.getpid()}")
-    aside.write_text(f"{boot}\n{flaw}", encoding="utf-8")
-    aside.replace(kept)
+    write_whole(kept, f"{boot}\n{flaw}")
     return flaw
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from ...workflows.errors import HostFaultError
+
+NICE = 10
+"""How much less urgent deleting is than everything else."""
 
 _TRASH = "trash-"
 
@@ -25,7 +30,33 @@ def discard(path: Path, near: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Empty the trash of a folder, also that of interrupted calls; what resists stays for the next call."""
+    """Empty the trash of a folder, also that of interrupted calls; what resists stays for the next call.
+
+    After `delete_in_background` it only begins: nobody has to wait until the last file is gone.
+    """
+    if _Background.thread is None:
+        _empty(folder)
+    else:
+        _Background.thread.submit(_empty, folder)
+
+
+def delete_in_background() -> None:
+    """From now on this process empties trash on a thread of its own, at low priority. What it cannot finish stays."""
+    if _Background.thread is None:
+        _Background.thread = ThreadPoolExecutor(1, thread_name_prefix="sweeper", initializer=be_patient)
+
+
+def be_patient() -> None:
+    """Let everything else go first: lower the priority of this thread."""
+    with suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+
+
+class _Background:
+    thread: ThreadPoolExecutor | None = None
+
+
+def _empty(folder: Path) -> None:
     for trash in folder.glob(f"{_TRASH}*"):
         remove_tree(trash)
 

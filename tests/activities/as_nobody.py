@@ -10,7 +10,8 @@ from pathlib import Path
 
 from orch.activities.home import Home
 from orch.activities.repository import inspect
-from orch.activities.sandbox import Fence, wrap
+from orch.activities.sandbox.registry import wrap
+from orch.activities.sandbox.view import Needs, box
 from orch.activities.snapshots import take_baseline, take_candidate
 from orch.activities.store import Store
 from orch.activities.workspaces import enter
@@ -39,7 +40,15 @@ def main(root: Path) -> None:
     key = AttemptKey(run="run", iteration=1, candidate=1, binding=1)
     folder = home.attempt(key)
     tree = provider.open(store, folder, commit)
-    argv = wrap(("sh", "-ec", SCRIPT), Fence((tree,), network=False, tmp=None))
+    needs = Needs(
+        (),
+        os.defpath,
+        home.root,
+        tmp=root / "tmp",
+        tree=tree,
+        readable=(store.git_dir / "objects", store.path / "linked"),
+    )
+    argv = wrap(("sh", "-ec", SCRIPT), box(needs, network=False))
     subprocess.run(provider.entering(folder, argv), cwd=tree, check=True)
     _not_twice(folder, tree)
     contract = Contract(goal="g", rungs=(Rung(name="a", run="true"),))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 from orch.activities import artifacts
+from orch.activities.artifacts import write_whole
 from orch.activities.home import Home
 from orch.workflows.model.event import NoteAdded
 from orch.workflows.model.review import Note
@@ -38,3 +42,11 @@ def test_run_is_closed_only_once_it_was_marked(home: Home) -> None:
     artifacts.mark_closed(home, "goal-x")
 
     assert artifacts.is_closed(home, "goal-x")
+
+
+def test_file_that_many_threads_write_at_once_is_whole_and_none_fails(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file"
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda number: write_whole(path, f"{number % 10}" * 5000), range(200)))
+    assert len(set(path.read_text())) == 1
+    assert list(path.parent.iterdir()) == [path]

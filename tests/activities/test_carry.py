@@ -104,6 +104,50 @@ def test_large_and_empty_files_arrive_whole(source: Path, target: Path) -> None:
 def test_copying_works_where_the_kernel_cannot_share(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (source / "big").write_bytes(os.urandom(3_000_001))
     monkeypatch.delattr(os, "copy_file_range")
-    carry(source, target, [Path(".env")])
+    carry(source, target, [Path(".env"), Path("big")])
     assert (target / ".env").read_text() == "SECRET"
+    assert (target / "big").read_bytes() == (source / "big").read_bytes()
+
+
+def test_holes_stay_holes(source: Path, target: Path) -> None:
+    with (source / "image").open("wb") as file:
+        file.write(b"begin")
+        file.truncate(1 << 36)
+        file.seek(1 << 30)
+        file.write(b"middle")
+    carry(source, target, [Path("image")])
+    with (target / "image").open("rb") as file:
+        assert file.read(6) == b"begin\0"
+        file.seek(1 << 30)
+        assert file.read(7) == b"middle\0"
+    assert (target / "image").stat().st_size == 1 << 36
+    assert (target / "image").stat().st_blocks == (source / "image").stat().st_blocks
+
+
+def test_half_a_copy_is_made_anew(source: Path, target: Path) -> None:
+    half = target / "node_modules.orch-new" / "a"
+    half.mkdir(parents=True)
+    (half / "index.js").write_text("ha")
+    carry(source, target, [Path("node_modules")])
+    assert (target / "node_modules" / "a" / "index.js").read_text() == "a"
+    assert [path.name for path in target.iterdir()] == ["node_modules"]
+
+
+def test_link_in_the_place_of_a_carried_folder_is_carried_or_left_out_like_it(source: Path) -> None:
+    """A link that leads nowhere may stand for a folder: a glob of folders means it, too."""
+    (source / "deps").symlink_to("nowhere")
+    assert carried_paths(source, ["deps/"]) == [Path("deps")]
+
+
+def test_thousands_of_files_are_copied_whole_in_their_order_of_folders(source: Path, target: Path) -> None:
+    for number in range(1500):
+        path = source / "node_modules" / f"p{number % 30}" / f"f{number}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(str(number))
+    os.utime(source / "node_modules" / "p1", (7, 7))
+    carry(source, target, [Path("node_modules")])
+    assert sum(path.is_file() for path in (target / "node_modules").rglob("*")) == 1501
+    assert (target / "node_modules/p13/f1483").read_text() == "1483"
+    assert (target / "node_modules/p1").stat().st_mtime == 7

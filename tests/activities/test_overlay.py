@@ -15,14 +15,20 @@ from typing import Any
 
 import pytest
 
-from orch.activities.places import Place
+from orch.activities.artifacts import keep_request
+from orch.activities.carried_layer import carried_layer
+from orch.activities.places import Grants, Place
 from orch.activities.protection import disturbed
-from orch.activities.sandbox import Fence, wrap
+from orch.activities.sandbox import AGENT
+from orch.activities.sandbox.registry import wrap
+from orch.activities.sandbox.view import Needs, box
 from orch.activities.workspaces import Layers, bases, enter
 from orch.activities.workspaces.bases import bases_of, make_layer, plain_base
 from orch.activities.workspaces.overlay import OverlayProvider, not_entered
 from orch.activities.workspaces.registry import open_workspace, provider_of
 from orch.workflows.errors import RefusedError
+from orch.workflows.model.contract import Contract, Rung
+from orch.workflows.model.goal import PrepareRun, SandboxMode
 
 OVERLAY = OverlayProvider()
 
@@ -126,18 +132,19 @@ def test_a_program_that_is_not_there_is_told(here: Any) -> None:
 
 
 def test_the_sandbox_stands_in_the_workspace(here: Any, tmp_path: Path) -> None:
-    tree, home = here.open(), tmp_path / "home"
-    home.mkdir()
+    tree = here.open()
     script = "echo in > new; cat a.txt; touch ../upper/x 2>/dev/null || echo denied; git status --porcelain"
-    argv = wrap(("sh", "-c", script), Fence((tree, home), network=False, tmp=None))
-    done = subprocess.run(OVERLAY.entering(here.folder(), argv), cwd=tree, capture_output=True, check=False, text=True)
+    borrowed = (here.store.git_dir / "objects", here.store.path / "linked")
+    needs = Needs((), os.defpath, here.home.root, tmp=tmp_path / "tmp", tree=tree, readable=borrowed)
+    argv = OVERLAY.entering(here.folder(), wrap(("sh", "-c", script), box(needs, network=False)))
+    done = subprocess.run(argv, cwd=tree, capture_output=True, check=False, text=True)
     assert done.stdout.split("\n")[:3] == ["a", "denied", "?? new"], done.stderr
     assert (here.folder() / "upper/new").read_text() == "in\n"
 
 
 def test_places_enter_the_workspace_of_their_folder(here: Any) -> None:
     tree = open_workspace(here.store, here.folder(), here.baseline().commit)
-    argv = Place(here.home, here.key(), here.folder()).fenced(("cat", "a.txt"), tree, sandbox=False, network=True)
+    argv = Place(here.home, here.key(), here.folder()).fenced(("cat", "a.txt"), AGENT, Grants(), sandbox=False)
     assert subprocess.run(argv, cwd=tree, capture_output=True, check=True).stdout == b"a\n"
     assert provider_of(here.folder()) is not None
 
@@ -265,6 +272,20 @@ def test_layers_show_below_and_above_the_checkout(here: Any) -> None:
     assert here.snapshot(carried=["deps"]).changed == 0
 
 
+def test_what_is_carried_is_copied_once_and_its_links_lead_into_each_workspace(kit: Any, here: Any) -> None:
+    kit.write(here.repo, {".gitignore": "deps/\n", "deps/lib": "carried\n"})
+    (here.repo / "deps/own").symlink_to(here.repo / "deps/lib")
+    (here.repo / "deps/tracked").symlink_to(here.repo / "a.txt")
+    contract = Contract(goal="g", rungs=(Rung(name="a", run="true"),), carry=("deps",))
+    given = {"run": "run", "repo": str(here.repo), "agents": ("cmd:true",), "contract": contract}
+    keep_request(here.home, PrepareRun.model_validate({**given, "sandbox": SandboxMode.OFF, "promote": {}}))
+    first = carried_layer(here.store, "run", contract.carry)
+    assert carried_layer(here.store, "run", contract.carry) == first
+    OVERLAY.open(here.store, here.folder(), here.baseline().commit, Layers(below=first))
+    assert inside(here.folder(), "echo x > a.txt; cat deps/own deps/tracked; rm -r deps") == "carried\nx"
+    assert here.snapshot(carried=["deps"]).paths == ("a.txt",)
+
+
 def test_an_ordinary_user_has_the_same(kit: Any, tmp_path: Path) -> None:
     """As nobody: opened, worked in behind the sandbox, recorded, closed; and the workspace is not mounted twice."""
     if os.geteuid():
@@ -286,3 +307,8 @@ def test_an_ordinary_user_has_the_same(kit: Any, tmp_path: Path) -> None:
         assert done.stdout.strip() == "a.txt new sub/c.txt sub2/c.txt", done.stderr
     finally:
         shutil.rmtree(root)
+
+
+def test_commands_inside_ignore_no_signal(here: Any) -> None:
+    here.open()
+    assert inside(here.folder(), "grep SigIgn /proc/self/status").split()[1] == "0" * 16

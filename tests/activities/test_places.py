@@ -8,7 +8,8 @@ import pytest
 
 from orch.activities import artifacts, places
 from orch.activities.home import Home
-from orch.activities.places import FIRST_PORT, PORT_BLOCKS, PORTS_PER_BLOCK, Place
+from orch.activities.places import FIRST_PORT, PORT_BLOCKS, PORTS_PER_BLOCK, Grants, Place
+from orch.activities.sandbox import AGENT, BUILD, MEASURE, REVIEW, Profile
 from orch.workflows.errors import HostFaultError
 from orch.workflows.model.attempt import AttemptKey
 from orch.workflows.model.contract import Contract, Rung
@@ -70,21 +71,45 @@ def test_taken_ports_are_a_fault_of_the_host_and_not_of_the_candidate(
     assert PORT_BLOCKS == 200
 
 
-def test_real_tmp_is_kept_when_project_programs_or_command_lie_there(home: Home) -> None:
-    quiet = _place(home)
-    assert "/tmp" in _binds(quiet, ("true",)) or home.root.is_relative_to("/tmp")
-    for place, argv in (
-        (quiet, ("sh", "-c", "sh /tmp/agent.sh")),
-        (_place(home, repo="/tmp/project"), ("true",)),
-        (_place(home, path="/tmp/venv/bin:/usr/bin"), ("true",)),
-    ):
-        assert "/tmp" not in _binds(place, argv)
+def test_a_command_gets_its_working_copy_private_folders_and_what_it_is_granted(home: Home) -> None:
+    place = _place(home)
+    for name in ("tree", "progress/0", "git"):
+        (place.folder / name).mkdir(parents=True)
+    (place.folder / "prompt.md").touch()
+
+    grants = Grants(writable=(place.folder / "progress/0",), readable=(place.folder / "prompt.md",))
+    words = place.fenced(("true",), MEASURE, grants, sandbox=True)
+
+    def mounted(option: str) -> set[str]:
+        targets = [Path(words[index + 2]) for index, word in enumerate(words) if word == option]
+        return {str(path.relative_to(place.folder)) for path in targets if path.is_relative_to(place.folder)}
+
+    assert mounted("--bind-try") == {"tree", "home", "tmp", "progress/0"}
+    assert mounted("--ro-bind-try") == {"git", "prompt.md"}
+
+    words = place.fenced(("true",), AGENT, Grants(writable=(place.folder / "git",)), sandbox=True)
+
+    assert mounted("--bind-try") == {"tree", "home", "tmp", "git"}
+    assert mounted("--ro-bind-try") == set()
 
 
-def _binds(place: Place, argv: tuple[str, ...]) -> list[str]:
-    words = place.fenced(argv, sandbox=True, network=False)
-    return [words[index + 2] for index, word in enumerate(words) if word == "--bind"]
+@pytest.mark.parametrize(
+    ("profile", "network", "closed"),
+    [(AGENT, None, False), (REVIEW, None, False), (BUILD, None, False), (MEASURE, None, True), (MEASURE, True, False)],
+)
+def test_the_profile_decides_about_the_network_unless_the_contract_does(
+    home: Home, profile: Profile, network: bool | None, closed: bool
+) -> None:
+    words = _place(home).fenced(("true",), profile, Grants(network=network), sandbox=True)
+    assert ("--unshare-net" in words) is closed
+
+
+def test_what_the_user_exposes_is_shown(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setenv("ORCH_EXPOSE", f"{tmp_path}/shared:")
+    words = _place(home).fenced(("true",), AGENT, Grants(), sandbox=True)
+    assert f"--ro-bind-try {tmp_path}/shared {tmp_path}/shared" in " ".join(words)
 
 
 def test_without_a_sandbox_the_command_is_itself(home: Home) -> None:
-    assert _place(home).fenced(("true",), sandbox=False, network=True) == ("true",)
+    assert _place(home).fenced(("true",), AGENT, Grants(), sandbox=False) == ("true",)

@@ -46,3 +46,38 @@ def test_changed_and_deleted_protected_paths_are_seen(kit: Any, tmp_path: Any, b
     (tree / ".git").unlink()
     assert ask() == [b"tests/a.py", b"tests/b.py"]
     assert index.stat() == before
+
+
+def test_globs_with_an_equals_sign_let_candidates_add(kit: Any, tmp_path: Any, bench: Any) -> None:
+    here = bench(kit.make_repo(tmp_path / "repo", {"test_a.py": "a\n", "test_b.py": "b\n", "sub/conftest.py": "c\n"}))
+    tree = here.open()
+    (tree / "test_b.py").unlink()
+    kit.write(tree, {"test_a.py/inner": "i\n"} if not (tree / "test_a.py").unlink() else {})
+    kit.write(tree, {"test_new.py": "n\n", "conftest.py": "n\n", "sub/test_c.py": "n\n"})
+
+    snapshot = here.snapshot(protected=["=test_*.py", "conftest.py"])
+
+    assert set(snapshot.restored) >= {"conftest.py", "test_a.py", "test_b.py"}
+    assert {"sub/test_c.py", "test_new.py"} <= set(snapshot.paths)
+    assert here.files(snapshot.commit)["test_a.py"] == b"a\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "bent"),
+    [
+        ("* text eol=crlf", True),
+        ("tests/a.sh working-tree-encoding=ISO-8859-1", True),
+        ("*.sh filter=x", True),
+        ("*.png binary", False),
+    ],
+)
+def test_attributes_of_protected_paths_are_protected(
+    kit: Any, tmp_path: Any, bench: Any, line: str, bent: bool
+) -> None:
+    here = bench(kit.make_repo(tmp_path / "repo", {"tests/a.sh": "exit 1\n", ".gitattributes": "*.md text\n"}))
+    kit.write(here.open(), {".gitattributes": f"*.md text\n{line}\n", "x": "x\n"})
+
+    snapshot = here.snapshot(protected=["tests/**"])
+
+    assert snapshot.restored == ((".gitattributes",) if bent else ())
+    assert snapshot.paths == (("x",) if bent else (".gitattributes", "x"))

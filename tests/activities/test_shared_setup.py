@@ -89,6 +89,11 @@ def test_a_failure_is_told_to_all_who_waited_and_tried_anew_by_others(here: Any,
     assert (tmp_path / "runs").read_text() == "ran\nran\n"
 
 
+@pytest.mark.parametrize("line", ["echo $ORCH_CANDIDATE > who", "serve --port ${PORT}"])
+def test_one_that_speaks_of_its_own_workspace_is_not_shared(here: Any, line: str) -> None:
+    assert shared(here, line, 1) == [None]
+
+
 def test_one_that_leaves_files_in_its_home_is_not_shared(here: Any) -> None:
     assert shared(here, "mkdir -p ~/.cache/pip && touch ~/.cache/pip/x ~/.toolrc", 2) == [None, None]
     (result,) = shared(here, "mkdir -p ~/.cache/pip && touch ~/.cache/pip/x", 1)

@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from orch.activities.snapshots import made_by_setup, take_baseline, take_candidate
 from orch.workflows.errors import RefusedError
+from orch.workflows.model.contract import Contract, Rung
+
+CONTRACT = Contract(goal="g", rungs=(Rung(name="a", run="true"),))
 
 ODD_NAMES = [
     "café.md",
@@ -209,3 +213,40 @@ def test_unreadable_object_refuses_with_a_reason(kit: Any, repo: Path, bench: An
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(RefusedError, match=blob):
         bench(repo).baseline()
+
+
+def test_what_setup_changed_is_told_and_nobodys_change_whatever_kind_of_path(kit: Any, repo: Path, bench: Any) -> None:
+    files = {"edited": "1", "gone": "1", "mode": "1", "file": "1", "folder/inside": "1", "link": "1", "agent": "1"}
+    kit.write(repo, files)
+    kit.commit_all(repo)
+    here = bench(repo)
+    tree, commit = here.open(), here.baseline().commit
+    kit.write(tree, {"edited": "2", "new/file": "2", "agent": "2"})
+    (tree / "gone").unlink()
+    (tree / "mode").chmod(0o755)
+    (tree / "file").unlink()
+    kit.write(tree, {"file/now": "a folder"})
+    shutil.rmtree(tree / "folder")
+    (tree / "folder").write_text("a file now")
+    (tree / "link").unlink()
+    (tree / "link").symlink_to("elsewhere")
+    facts: Any = {"commit": commit, "index": here.folder() / "index", "carried": ()}
+    made = made_by_setup(here.store, tree, **facts)
+    kit.write(tree, {"agent": "3"})
+
+    snapshot = take_candidate(here.store, tree, attempt=here.key(), contract=CONTRACT, made=made, **facts)
+
+    assert snapshot.paths == ("agent",)
+    assert here.files(snapshot.commit) == {**here.files(commit), "agent": b"3"}
+    assert set(snapshot.setup_changed) == set(files)
+
+
+def test_carried_files_that_nobody_ignores_are_in_no_baseline(kit: Any, repo: Path, bench: Any) -> None:
+    kit.write(repo, {".env": "SECRET", "deps/tool": "t", "deps/tracked": "1"})
+    kit.git(repo, "add", "deps/tracked")
+
+    here = bench(repo)
+    baseline = take_baseline(here.store, here.repository, "run", carried=[".env", "deps"])
+
+    assert set(here.files(baseline.commit)) >= {"deps/tracked"}
+    assert not {".env", "deps/tool"} & set(here.files(baseline.commit))

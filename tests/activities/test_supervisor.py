@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orch.activities import processes, supervisor
+from orch.activities.limits import StepLimits
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -35,12 +37,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "stdin": None,
             "idle_s": None,
             "signals": supervisor.SIGNALS,
+            "limits": asdict(StepLimits.of_this_host()),
         }
-        value = {"steps": [step], "stop_on_failure": False, "deadline": None, **job}
+        value = {"steps": [step], "stop_on_failure": False, "deadline": None, "hidden": {}, **job}
         supervisor.write_whole(str(tmp_path / supervisor.JOB), value)
         lock = os.open(tmp_path / supervisor.LOCK, os.O_RDWR | os.O_CREAT)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        argv = [sys.executable, "-I", "-S", supervisor.__file__, str(tmp_path), str(lock)]
+        argv = [sys.executable, "-I", "-S", supervisor.PROGRAM, str(tmp_path), str(lock)]
         process = subprocess.Popen(argv, pass_fds=[lock], start_new_session=True)
         os.close(lock)
         started.append(process)
@@ -87,42 +90,67 @@ def test_the_lock_is_held_as_long_as_it_lives_and_not_by_its_steps(tmp_path: Pat
     wait_for(tmp_path / "begun")
     with pytest.raises(BlockingIOError):
         start("true")
-    process.kill()
+    process.send_signal(signal.SIGTERM)
     process.wait()
     with (tmp_path / supervisor.LOCK).open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_the_head_of_a_step_dies_with_a_killed_supervisor(tmp_path: Path, start: Start) -> None:
-    process = start("echo $$ > pid; mv pid begun; exec sleep 30")
+HIDDEN = "setsid env -i sh -c 'sleep 41 & echo $! > pid; mv pid begun' & sleep 30"
+"""A step with a process in a session of its own, without the mark, whose parent is gone."""
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "keeper"])
+def test_nothing_survives_a_killed_supervisor_or_keeper_however_it_hides(
+    tmp_path: Path, start: Start, victim: str
+) -> None:
+    process = start(HIDDEN)
     wait_for(tmp_path / "begun")
-    process.kill()
+    identity = json.loads((tmp_path / supervisor.IDENTITY).read_text())
+    os.kill(identity["pid"] if victim == "supervisor" else process.pid, signal.SIGKILL)
     process.wait()
-    head = int((tmp_path / "begun").read_text())
+    hidden = int((tmp_path / "begun").read_text())
     end = time.monotonic() + 5
-    while supervisor.start_ticks(head) is not None:
+    group = (tmp_path / supervisor.GROUP).read_text()
+    while supervisor.start_ticks(hidden) or supervisor.start_ticks(identity["pid"]) or (group and Path(group).exists()):
         assert time.monotonic() < end
         time.sleep(0.01)
 
 
+def test_nothing_survives_the_end_of_a_step_however_it_hides(tmp_path: Path, start: Start) -> None:
+    process = start(HIDDEN.replace("& sleep 30", "& while ! test -e begun; do sleep 0.01; done"))
+    assert process.wait(10) == 0
+    assert results(tmp_path) == [{"kind": "ok"}]
+    assert supervisor.start_ticks(int((tmp_path / "begun").read_text())) is None
+
+
+def test_job_whose_keeper_was_killed_is_a_lost_one(tmp_path: Path, start: Start) -> None:
+    process = start("touch begun; sleep 30")
+    wait_for(tmp_path / "begun")
+    process.kill()
+    wait_for(tmp_path / supervisor.END)
+    assert results(tmp_path) == [{"kind": "signalled", "number": 9, "detail": "supervisor lost"}]
+
+
 def test_it_says_who_it_is_before_the_first_step(tmp_path: Path, start: Start) -> None:
-    process = start("cp supervisor.json seen")
+    process = start("cp supervisor.json seen; echo $PPID > parent")
     assert process.wait(5) == 0
     seen = json.loads((tmp_path / "seen").read_text())
-    assert seen["pid"] == process.pid
+    assert seen["pid"] == int((tmp_path / "parent").read_text())
     assert seen["start_ticks"] > 0
 
 
 def test_orphans_of_a_long_step_are_collected_while_it_runs(tmp_path: Path, start: Start) -> None:
     process = start("for i in 1 2 3; do (sleep 0.05 &) ; done; sleep 0.5; touch begun; sleep 0.3")
     wait_for(tmp_path / "begun")
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    pid = json.loads((tmp_path / supervisor.IDENTITY).read_text())["pid"]
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     assert len(children) == 1
     assert process.wait(5) == 0
 
 
 def test_a_full_disk_loses_output_but_not_the_stream() -> None:
-    pump = supervisor.Pump("/dev/full")
+    pump = supervisor.Pump("/dev/full", {})
     os.write(pump.inlet, b"lost")
     assert pump.move()
     os.write(pump.inlet, b"lost too")

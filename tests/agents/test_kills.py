@@ -38,9 +38,9 @@ def _running(runs: Runs, run: str, words: str) -> list[int]:
 
 def _pids(runs: Runs, run: str, victim: str) -> Iterable[int]:
     if victim == "supervisor":
-        return _running(runs, run, "supervisor.py")[:1]
+        return _running(runs, run, "activities/supervisor")[:1]
     name = "bwrap" if _running(runs, run, "bwrap") else "codex"
-    every = [pid for pid in runs.supervised(run) if pid not in _running(runs, run, "supervisor.py")]
+    every = [pid for pid in runs.supervised(run) if pid not in _running(runs, run, "activities/supervisor")]
     return _running(runs, run, name)[:1] or every[:1]
 
 

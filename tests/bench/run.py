@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orch.activities.sandbox import probe
+from orch.activities.sandbox.registry import probe
 from orch.worker.connection import connect
 
 from .contenders import Bare, Orch, Sample
@@ -27,7 +27,7 @@ def main() -> None:
         "cores": os.cpu_count(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "sandbox": probe() or "on",
+        "sandbox": "on" if (flaw := probe()) is None else flaw.why,
         "slots": options.slots,
         "load": os.getloadavg()[0],
     }

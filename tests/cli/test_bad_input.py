@@ -41,6 +41,8 @@ BAD = {
     "two counts": (goal("-n", "2", "--best-of", "2"), "--best-of and --candidates", "give one"),
     "verify and contract": (goal("--contract", "c.yaml"), "--verify and --contract", "as a rung"),
     "setup and contract": (goal("--contract", "c.yaml", "--setup", "x", verify=""), "--setup and --contract", "setup:"),
+    "carried nothing": (goal("--carry", "node_modules"), "'node_modules' matches nothing", "ignored here"),
+    "carried tracked files": (goal("--carry", "slug.py"), "'slug.py' matches only tracked files", "drop it"),
     "two goals": (goal("--goal-file", "g.txt"), "--goal-file and TEXT", "as TEXT or as a file"),
     "missing contract": (goal("--contract", "nope.yaml", verify=""), "nope.yaml", "readable YAML"),
     "missing program of a rung": (goal(verify="no-such-program -q"), "no-such-program", "install it"),
@@ -119,14 +121,15 @@ def test_full_disk_is_refused(orch: Any, repo: Path, state: Path, monkeypatch: p
 def test_sandbox_that_does_not_work_is_refused_when_required(
     orch: Any, repo: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orch.activities import sandbox
+    from orch.activities.sandbox import Flaw, registry
 
-    monkeypatch.setattr(sandbox, "probe", lambda: "bwrap is not installed")
+    monkeypatch.setattr(registry, "probe", lambda: Flaw("bwrap is not installed", "install bubblewrap"))
 
     done = orch(*GOOD, "--sandbox")
 
     assert done.exit_code == 2
     assert "--sandbox: bwrap is not installed" in done.stderr
+    assert "hint: install bubblewrap; or give --no-sandbox" in done.stderr
 
 
 def test_newer_state_directory_is_refused(orch: Any, repo: Path, state: Path) -> None:

@@ -37,6 +37,29 @@ def test_contract_file_means_what_it_says(tmp_path: Path) -> None:
     assert (contract.setup, contract.setup_timeout_s, contract.carry) == ("pip install -e .", 90.0, (".venv",))
 
 
+def test_secrets_are_references_for_agents_unless_they_say_more(tmp_path: Path) -> None:
+    more = "secrets:\n  A: env:B\n  C: {from: 'cmd:pass show c', to: [agent, setup]}\n"
+    (tmp_path / "c.yaml").write_text(GOOD + more)
+    (tmp_path / "none.yaml").write_text(GOOD)
+
+    contract = load_contract(tmp_path / "c.yaml")
+
+    assert [(secret.name, secret.source, secret.to) for secret in contract.secrets] == [
+        ("A", "env:B", ("agent",)),
+        ("C", "cmd:pass show c", ("agent", "setup")),
+    ]
+    assert contract.digest == load_contract(tmp_path / "none.yaml").digest
+
+
+def test_value_that_stands_in_the_file_is_refused_and_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(GOOD + "secrets: {A: sk-given-itself}\n")
+
+    with pytest.raises(RefusedError) as refused:
+        load_contract(tmp_path / "c.yaml")
+
+    assert "sk-given-itself" not in f"{refused.value.message}{refused.value.hint}"
+
+
 def test_goal_of_the_command_line_stands_in_for_the_file(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("rungs: [{name: a, run: 'true'}]\n")
 
@@ -80,6 +103,27 @@ REFUSED: dict[str, tuple[str | bytes, list[tuple[int, str]]]] = {
     "text for a list": ("goal: x\nrungs: [{name: a, run: b}]\ncarry: .venv\n", [(3, "`carry`")]),
     "bad name": ("goal: x\nrungs:\n  - {name: '!', run: b}\n", [(3, "rung 1: `name`")]),
     "name twice": ("goal: x\nrungs: [{name: a, run: b}, {name: a, run: c}]\n", [(1, "used twice: a")]),
+    "secret itself": (
+        "goal: x\nrungs: [{name: a, run: b}]\nsecrets:\n  TOKEN: sk-given-itself\n",
+        [(4, "secret `TOKEN`: it is no reference")],
+    ),
+    "secrets as list": ("goal: x\nrungs: [{name: a, run: b}]\nsecrets: [A]\n", [(3, "`secrets` is no mapping")]),
+    "secret for rungs": (
+        "goal: x\nrungs: [{name: a, run: b}]\nsecrets:\n  A: {from: env:A, to: [rungs]}\n",
+        [(4, "secret `A`: `to` is not a list of agent and setup")],
+    ),
+    "secret with more": (
+        "goal: x\nrungs: [{name: a, run: b}]\nsecrets:\n  A: {from: env:A, for: me}\n",
+        [(4, "secret `A`: it is no reference")],
+    ),
+    "names no secret can have": (
+        "goal: x\nrungs: [{name: a, run: b}]\nsecrets:\n  PATH: env:A\n  GIT_DIR: env:A\n  A-B: env:A\n",
+        [
+            (4, "secret `PATH`: that variable is not free"),
+            (5, "secret `GIT_DIR`: that variable is not free"),
+            (6, "secret `A-B`: that is no name of a variable"),
+        ],
+    ),
     "several": (
         "gaol: x\nrungs:\n  - {name: a, run: b, timeout: x}\n  - {nam: a}\n",
         [(1, "unknown key `gaol`"), (3, "not a duration"), (4, "rung 2: `run`"), (4, "unknown key `nam`")],

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from orch.cli.options import GoalOptions
+from orch.cli.placing import priority
 from orch.cli.plan import GoalPlan, resolve_goal, run_id
 from orch.workflows.errors import RefusedError
 from orch.workflows.model.budget import Caps
 from orch.workflows.model.goal import SandboxMode
+from orch.workflows.model.placement import Placement
 from orch.workflows.model.promotion import PromoteMode, PromoteTarget
 
 
@@ -35,6 +37,8 @@ def test_defaults_are_those_of_the_design(repo: Path, state: Path) -> None:
 
 
 def test_every_option_reaches_the_request(repo: Path, state: Path) -> None:
+    (repo / ".venv").mkdir()
+    (repo / ".venv" / "pyvenv.cfg").touch()
     request = resolve(
         state,
         best_of=4, max_iterations=3, budget_tokens=1000, budget_usd=1.5, deadline=7200.0, attempt_timeout=60.0,
@@ -52,6 +56,29 @@ def test_every_option_reaches_the_request(repo: Path, state: Path) -> None:
     )
     assert (request.sandbox, request.sign_off, request.seal) == (SandboxMode.OFF, "cmd:false", True)
     assert request.promote == PromoteTarget(mode=PromoteMode.BRANCH, branch="mended")
+
+
+def test_placement_reaches_the_request(
+    repo: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCH_HOST_AWAY", "90s")
+    url = tmp_path.as_uri()
+
+    plan = resolve(state, exchange=url, needs=("gpu", "big", "gpu"), priority=1)
+
+    assert plan.request.placement == Placement(exchange=url, needs=("gpu", "big"), away_s=90.0)
+    assert plan.request.priority == 1
+    assert f"hosts: any with gpu, big, by way of {url}" in plan.facts
+    assert (resolve(state).request.placement.exchange, resolve(state).request.priority) == ("", 3)
+
+
+def test_run_takes_its_turn_by_its_priority_and_its_repository(repo: Path, state: Path) -> None:
+    one = priority(resolve(state, priority=2).request)
+    two = priority(resolve(state).request.model_copy(update={"repo": "/elsewhere"}))
+
+    assert (one.priority_key, two.priority_key) == (2, 3)
+    assert one.fairness_key != two.fairness_key
+    assert all(len(key or "") <= 64 for key in (one.fairness_key, two.fairness_key))
 
 
 def test_each_agent_gets_a_candidate_by_default(repo: Path, state: Path) -> None:

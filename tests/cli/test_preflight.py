@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,51 @@ def test_agent_that_cannot_work_here_is_refused_before_anything_is_started(
     assert not state.exists()
 
 
+def test_agent_whose_key_the_contract_refers_to_is_taken(
+    tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "codex").write_text("#!/bin/sh\necho codex-cli 9.9.9\n")
+    (tmp_path / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    for name in ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    contract = tmp_path / "c.yaml"
+    contract.write_text("goal: x\nrungs: [{name: a, run: 'false'}]\nsecrets: {OPENAI_API_KEY: 'cmd:pass show it'}\n")
+    options = GoalOptions(repo=make_repo(tmp_path / "repo"), contract=contract, agent=("codex:m",))
+
+    plan = resolve_goal(options, state=tmp_path / "state")
+
+    assert "secrets: OPENAI_API_KEY from cmd:pass show it, to agent" in plan.facts
+
+
+def test_secrets_of_the_command_line_are_references_for_agents(make_repo: Callable[..., Path], tmp_path: Path) -> None:
+    given = ("A=env:B", "C=cmd:pass show a=b")
+    options = GoalOptions(
+        goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("cmd:true",), secret=given
+    )
+
+    found = resolve_goal(options, state=tmp_path / "state").request.contract.secrets
+
+    assert [(s.name, s.source, s.to) for s in found] == [
+        ("A", "env:B", ("agent",)),
+        ("C", "cmd:pass show a=b", ("agent",)),
+    ]
+
+
+@pytest.mark.parametrize("given", ["TOKEN=sk-given-itself", "sk-given-itself", "PATH=env:A", "=env:A"])
+def test_secret_that_is_no_reference_is_refused_and_no_value_is_shown(
+    given: str, make_repo: Callable[..., Path], tmp_path: Path
+) -> None:
+    options = GoalOptions(
+        goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("cmd:true",), secret=(given,)
+    )
+
+    with pytest.raises(RefusedError, match="that is no reference") as refused:
+        resolve_goal(options, state=tmp_path / "state")
+
+    assert "sk-given-itself" not in refused.value.message
+
+
 def test_agent_with_a_key_is_taken(
     tmp_path: Path, make_repo: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,3 +173,39 @@ def test_agent_with_a_key_is_taken(
     options = GoalOptions(goal="x", repo=make_repo(tmp_path / "repo"), verify=("false",), agent=("codex:m",))
 
     assert resolve_goal(options, state=tmp_path / "state").request.agents == ("codex:m",)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"needs": ("gpu",)}, "--needs without --exchange"),
+        ({"exchange": "HERE", "needs": ("GPU!",)}, "--needs: 'GPU!'"),
+        ({"exchange": "HERE", "carry": (".venv",)}, "--carry and --exchange contradict each other"),
+        ({"exchange": "HERE/gone"}, "cannot be written"),
+        ({"exchange": "file:///proc/sys"}, "cannot be written"),
+        ({"exchange": "s3://key:word@bucket/x"}, "holds more than its place"),
+        ({"priority": 9}, "--priority: '9'"),
+    ],
+)
+def test_placement_that_cannot_be_is_refused(
+    make_repo: Callable[..., Path], tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
+    repo = make_repo(tmp_path / "project")
+    if "exchange" in given:
+        given = {**given, "exchange": str(given["exchange"]).replace("HERE", tmp_path.as_uri())}
+    options = GoalOptions(goal="mend", repo=repo, verify=("true",), agent=("cmd:true",), **given)
+
+    with pytest.raises(RefusedError) as refused:
+        resolve_goal(options, state=tmp_path / "state")
+
+    assert said in refused.value.message
+
+
+def test_broken_limit_in_the_environment_is_refused(
+    make_repo: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCH_HOST_AWAY", "soon")
+    options = GoalOptions(goal="mend", repo=make_repo(tmp_path / "p"), verify=("true",), agent=("cmd:true",))
+
+    with pytest.raises(RefusedError, match="ORCH_HOST_AWAY"):
+        resolve_goal(options, state=tmp_path / "state")

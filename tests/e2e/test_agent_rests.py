@@ -53,7 +53,14 @@ async def test_candidates_share_one_rest_that_is_shown_and_go_on_after_it(
     gate = tmp_path / "gate"
     spec = talks(limited(gate, f"{LIMIT}, try again in 5s"))
     run = await client.start_goal(
-        goal="raise", repo=project, verify=TOP, agent=(spec,), candidates=4, setup=later(client, spec), promote="none"
+        goal="raise",
+        repo=project,
+        verify=TOP,
+        agent=(spec,),
+        candidates=4,
+        setup=later(client, spec),
+        sandbox=False,
+        promote="none",
     )
 
     told = await rests(client, run, 4)
@@ -128,7 +135,9 @@ async def test_limit_that_lasts_beyond_the_deadline_ends_every_candidate_at_once
     """Whoever comes later is not even launched, and each says why."""
     spec = talks(limited(tmp_path / "gate", f"{LIMIT}, resets in 3 hours"))
 
-    view = await run_goal(spec, candidates=3, setup=later(client, spec), deadline=600.0, max_iterations=1)
+    view = await run_goal(
+        spec, candidates=3, setup=later(client, spec), sandbox=False, deadline=600.0, max_iterations=1
+    )
 
     candidates = view.iterations[0].candidates
     assert [(c.outcome, c.launches) for c in candidates] == [("rate_limited", n) for n in (1, 0, 0)]

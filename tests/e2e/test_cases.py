@@ -204,6 +204,7 @@ async def test_no_tampering_with_the_checks_wins(
             verify=("sh lib.sh", "sh tests/check.sh"),
             protect=("tests/**",),
             max_iterations=1,
+            sandbox=False,  # which would not let it happen
             agent=tuple(f"cmd:{line}" for line in TAMPERINGS.values()),
         )
     )

@@ -11,7 +11,7 @@ import pytest
 
 from orch import Client
 from orch.activities.git import Git
-from orch.activities.sandbox import probe
+from orch.activities.sandbox.registry import probe
 from orch.worker.settings import load_settings
 from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import (
@@ -102,18 +102,19 @@ async def test_every_candidates_tree_is_kept_and_every_workspace_is_gone(
 async def test_sandboxed_agent_writes_nowhere_but_in_its_own_workspace(
     client: Client, run_goal: RunGoal, project: Path, fingerprint: Fingerprint, tmp_path: Path
 ) -> None:
-    """Fault 16, G36: not to the user's tree, a sibling, the state or anywhere else; git works where it stands."""
+    """Fault 16, G36: not to the user's tree, the state or anywhere else, nor is a sibling seen; git works."""
     if probe():
         pytest.skip("no sandbox on this host")
     before, state = fingerprint(project), client.home.root
-    other, told = "../../i1-c2-b2", 'touch "$(dirname "$ORCH_USAGE_FILE")/told"'
-    places = (project, project / ".git/hooks", state, tmp_path, f"{other}/tree", f"{other}/private")
+    other = "../../i1-c2-b2"
+    places = (project / ".git/hooks", state, tmp_path, f"{other}/tree", f"{other}/private")
     targets = " ".join(f'"{place}/evil"' for place in places)
     attack = f"for f in {targets}; do (echo x > $f) 2>/dev/null && echo $f >> breaches; done"
     git = "git status && echo 3 > level && git log -1 && git diff && git commit -qam work"
+    attack = f"echo x > {project}/own; {attack}; test ! -e {other} || echo seen >> breaches"
     agents = (
-        f"cmd:until [ -d {other}/tree ]; do sleep 0.05; done; {attack}; {told}; {git} || echo git >> breaches",
-        "cmd:until [ -e ../../i1-c1-b1/private/told ]; do sleep 0.05; done; test ! -e evil && echo 3 > level",
+        f"cmd:sleep 1; {attack}; {git} || echo git >> breaches",
+        "cmd:sleep 2; test ! -e evil && echo 3 > level",
     )
 
     view = await run_goal(*agents, verify=("grep -q 3 level && ! test -e breaches",), sandbox=True, promote="none")

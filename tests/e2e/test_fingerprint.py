@@ -13,9 +13,9 @@ import pytest
 
 from orch import Client
 from orch.activities import artifacts
+from orch.activities.collecting.plan import Policy, collect, survey, suspects
 from orch.activities.git import Git
-from orch.activities.reaper import collect, suspects
-from orch.activities.sandbox import probe
+from orch.activities.sandbox.registry import probe
 from orch.worker.connection import connect
 from orch.worker.reaping import dead_runs
 from orch.workflows.model.event import BaselineTaken, Event
@@ -223,10 +223,10 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
 
     assert live in suspects(client.home)
     dead = await dead_runs(await connect(client.home), client.home)
-    foreseen = collect(client.home, dead, dry_run=True)
+    foreseen = survey(client.home, dead, Policy()).foreseen()
     held = collect(client.home, dead)
     kept = store.ok("cat-file", "-e", str(done.iterations[0].candidates[0].commit))
-    old = collect(client.home, dead, keep_s=0)
+    old = collect(client.home, dead, Policy(older_s=0))
     view = await client.result(live)
 
     assert done.id in dead

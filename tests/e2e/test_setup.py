@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from orch import Client
+from orch.activities.artifacts import PREPARED
+from orch.activities.git import Git
+from orch.workflows.model.goal import RunPrepared
+from orch.workflows.model.reason import RunReason
 from orch.workflows.model.view import RunStatus, RunView
 
 pytestmark = [pytest.mark.engine]
@@ -22,29 +27,34 @@ def contract(project: Path, tmp_path: Path) -> Path:
         ignored.write("deps/\n")
     (project / "deps").mkdir()
     (project / "deps/tool").write_text("carried\n")
+    (project / ".env").write_text("KEY=hush-hush\n")
     path = tmp_path / "contract.yaml"
     path.write_text(
         "goal: raise the level\n"
         "rungs:\n"
-        "  - {name: level, run: grep -q carried built && grep -q 3 level}\n"
+        "  - {name: level, run: grep -q carried built && grep -q hush .env && grep -q 3 level}\n"
         "setup: cp deps/tool built && echo locked >> notes.txt\n"
-        "carry: [deps]\n"
+        "carry: [deps, .env]\n"
     )
     return path
 
 
 async def test_what_setup_makes_is_there_for_agents_and_checks_and_no_change_of_theirs(
-    run_goal: RunGoal, project: Path, contract: Path
+    client: Client, run_goal: RunGoal, project: Path, contract: Path
 ) -> None:
+    """G47: nor does a carried secret that nobody ignores get into a commit."""
     given: dict[str, Any] = {"goal": "", "verify": (), "contract": contract}
 
     view = await run_goal("cmd:cat built deps/tool && echo 3 > level", "cmd:cat built", **given)
 
     assert view.status is RunStatus.SUCCEEDED
+    assert "set-up changes tracked files: notes.txt; no candidate's change" in view.warnings
     winner, idle = view.iterations[0].candidates
     assert winner.paths == ("level",)
     assert idle.changed is False
     assert (project / "notes.txt").read_text() == "edited by the user\n"
+    for commit in (view.baseline, winner.commit):
+        assert b".env" not in _store(client, view.id).lines("ls-tree", "-r", "-z", "--name-only", str(commit))
     assert not (project / "built").exists()
 
 
@@ -54,3 +64,23 @@ async def test_agent_that_changes_what_setup_made_is_recorded(run_goal: RunGoal,
     view = await run_goal("cmd:echo more >> built; echo 3 > level", **given)
 
     assert set(view.iterations[0].candidates[0].paths) == {"built", "level"}
+
+
+async def test_setup_that_hangs_ends_the_run_at_its_limit_before_any_agent(
+    run_goal: RunGoal, project: Path, contract: Path
+) -> None:
+    text = contract.read_text().replace("setup: ", "setup_timeout: 1s\nsetup: echo begun; sleep 60; ")
+    contract.write_text(text)
+    given: dict[str, Any] = {"goal": "", "verify": (), "contract": contract}
+
+    view = await run_goal("cmd:echo 3 > level", **given)
+
+    assert view.reason is not None
+    assert view.reason.code is RunReason.SETUP_FAILED
+    assert "timed out" in str(view.reason.data["exit"])
+    assert view.iterations == ()
+
+
+def _store(client: Client, run: str) -> Git:
+    prepared = RunPrepared.model_validate_json((client.home.run(run) / PREPARED).read_text())
+    return Git(client.home.store(prepared.store) / "store.git")

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.engine]
 Screenshots = Callable[[str], list[Path]]
 
 LADDER = tuple(f'test "$(cat level)" -ge {n}' for n in (1, 2, 3))
+STEPS = ("take the baseline", "measure the baseline", "gate of iteration 1", "promote to worktree", "candidate 3")
 TABLE = """
 candidate | agent | status | rungs | changed | cost | reason
 ★ 3 | cmd:echo 3 > level | passed | 3/3 | yes | 0 s | won (decided by rungs)
@@ -70,15 +71,18 @@ async def save(page: Page, files: list[Path]) -> None:
         await asyncio.to_thread(file.write_bytes, picture)
 
 
-async def test_page_of_an_ended_run_shows_who_won_and_why(
+async def test_page_of_an_ended_run_names_each_step_and_shows_who_won_and_why(
     page: Page, client: Client, project: Path, screenshots: Screenshots
 ) -> None:
     run = await start(client, project)
     await client.result(run)
 
     await open_page(page, client, run)
-    frame = await details(page)
 
+    for step in STEPS:
+        await expect(page.get_by_text(step).first).to_be_visible(timeout=20_000)
+    await save(page, screenshots("run-timeline"))
+    frame = await details(page)
     await expect(frame.get_by_text("succeeded: done")).to_be_visible(timeout=20_000)
     rows = [
         [(await cell.inner_text()).strip() for cell in await row.locator("th, td").all()]
@@ -88,25 +92,6 @@ async def test_page_of_an_ended_run_shows_who_won_and_why(
     await expect(frame.get_by_text("gate: passed")).to_be_visible()
     await expect(page.frame_locator("#user-metadata-summary").get_by_text("raise the level")).to_be_visible()
     await save(page, screenshots("run-details"))
-
-
-async def test_timeline_names_each_step_and_candidate(
-    page: Page, client: Client, project: Path, screenshots: Screenshots
-) -> None:
-    run = await start(client, project)
-    await client.result(run)
-
-    await open_page(page, client, run)
-
-    for step in (
-        "take the baseline",
-        "measure the baseline",
-        "gate of iteration 1",
-        "promote to worktree",
-        "candidate 3",
-    ):
-        await expect(page.get_by_text(step).first).to_be_visible(timeout=20_000)
-    await save(page, screenshots("run-timeline"))
 
 
 async def test_page_of_a_waiting_run_says_what_it_waits_for(

@@ -12,7 +12,7 @@ from orch.worker.assembly import PASSED_THROUGH, make_workers
 from orch.worker.connection import connect
 from orch.worker.settings import Settings
 from orch.worker.state import host_id
-from orch.workflows.host import ORCH_QUEUE, host_queue
+from orch.workflows.host import ORCH_QUEUE, claim_queue, host_queue
 from orch.workflows.registry import ATTEMPTS, RUNS
 
 pytestmark = pytest.mark.engine
@@ -20,10 +20,20 @@ pytestmark = pytest.mark.engine
 
 async def test_workflows_and_effects_have_queues_of_their_own(shared_home: Home) -> None:
     workers = make_workers(await connect(shared_home, identity="here"), Settings(home=shared_home, slots=2))
-    assert [worker.task_queue for worker in workers] == [ORCH_QUEUE, host_queue(host_id(shared_home))]
-    shared, host = (worker.config() for worker in workers)
-    assert (shared.get("activities"), shared.get("workflows")) == ([], list(RUNS))
+    assert [worker.task_queue for worker in workers] == [ORCH_QUEUE, host_queue(host_id(shared_home)), claim_queue()]
+    shared, host, claims = (worker.config() for worker in workers)
+    assert (shared.get("activities"), shared.get("workflows")) == ([], [*RUNS, *ATTEMPTS])
     assert (bool(host.get("activities")), host.get("workflows")) == (True, list(ATTEMPTS))
+    assert ([a.__name__ for a in claims.get("activities", ())], claims.get("workflows")) == (["claim_host"], [])
+
+
+async def test_host_is_asked_on_a_queue_for_each_set_of_its_labels(shared_home: Home) -> None:
+    labelled = Settings(home=shared_home, slots=2, labels=frozenset({"gpu", "big"}))
+    _, _, *claims = make_workers(await connect(shared_home, identity="here"), labelled)
+
+    queues = [worker.task_queue for worker in claims]
+    assert queues == ["orch-claim", "orch-claim-big", "orch-claim-gpu", "orch-claim-big+gpu"]
+    assert claim_queue(("gpu", "big")) in queues
 
 
 def test_the_sandbox_polices_the_rules() -> None:

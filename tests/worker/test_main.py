@@ -45,6 +45,22 @@ def test_a_worker_without_an_engine_ends_with_status_3(tmp_path: Path) -> None:
     assert "orch up" in err
 
 
+def test_a_worker_whose_keys_are_missing_or_open_to_others_does_not_start(shared_home: Home, tmp_path: Path) -> None:
+    record = read_server(shared_home)
+    assert record is not None
+    keys = tmp_path / "keys"
+    said = []
+    for _ in range(2):
+        refused = worker(Home(tmp_path / "state"), TEMPORAL_ADDRESS=record.address, ORCH_KEYS=str(keys))
+        said.append(refused.communicate(timeout=20)[1])
+        assert refused.returncode == 2
+        keys.write_text("k1 secret\n")
+        keys.chmod(0o644)
+    assert [events(err) for err in said] == [["worker_refused"], ["worker_refused"]]
+    assert "is missing" in said[0]
+    assert "open to other users" in said[1]
+
+
 def test_a_worker_of_a_cluster_stops_on_term_with_status_0_and_an_empty_stdout(
     shared_home: Home, tmp_path: Path
 ) -> None:

@@ -34,3 +34,19 @@ def test_slots_can_be_given() -> None:
 def test_slots_that_are_no_number_are_refused(text: str) -> None:
     with pytest.raises(RefusedError, match="ORCH_SLOTS"):
         load_settings({"ORCH_SLOTS": text})
+
+
+def test_limit_that_cannot_be_read_is_refused_before_anything_is_served() -> None:
+    with pytest.raises(RefusedError, match="ORCH_LIMIT_MEMORY: 'much' is no size"):
+        load_settings({"ORCH_LIMIT_MEMORY": "much"})
+
+
+def test_labels_of_the_host_can_be_given() -> None:
+    assert load_settings({"ORCH_LABELS": " gpu,big, "}).labels == {"gpu", "big"}
+    assert load_settings({}).labels == frozenset()
+
+
+@pytest.mark.parametrize(("text", "said"), [("GPU", "no label"), ("a b", "no label"), ("a,b,c,d,e", "at most 4")])
+def test_labels_that_cannot_be_served_are_refused(text: str, said: str) -> None:
+    with pytest.raises(RefusedError, match=said):
+        load_settings({"ORCH_LABELS": text})

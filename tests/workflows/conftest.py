@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Interceptor, Replayer
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 import orch.workflows
 from orch.worker.assembly import workflow_runner
+from orch.worker.codec import SealingCodec, converter
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 WORKFLOWS = Path(orch.workflows.__path__[0])
@@ -40,7 +40,7 @@ def replayer(runner: SandboxedWorkflowRunner) -> Callable[..., Replayer]:
         return Replayer(
             workflows=workflows,
             workflow_runner=runner,
-            data_converter=pydantic_data_converter,
+            data_converter=converter(SealingCodec(None)),
             interceptors=interceptors,
         )
 

@@ -8,6 +8,7 @@ from .base import RunId, Sha, Value
 from .contract import Contract
 from .exit import Exit
 from .outcome import Account, Outcome, OutcomeKind, Session
+from .placement import Exchange, Placement
 from .usage import Usage
 from .verdict import Excerpt
 
@@ -43,6 +44,7 @@ class Snapshot(Value):
         paths: the first of those paths, at most 20, escaped for display.
         restored: protected paths the agent changed; the tree holds the baseline's content for them.
         warnings: facts worth telling (nested repositories left out, odd files skipped).
+        setup_changed: tracked paths that set-up changed, at most 20; as it left them they are no change of the agent's.
     """
 
     commit: Sha
@@ -51,6 +53,7 @@ class Snapshot(Value):
     paths: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    setup_changed: tuple[str, ...] = ()
 
 
 class SpendCaps(Value):
@@ -71,7 +74,7 @@ class AttemptRequest(Value):
     Attributes:
         attempt: its key.
         agent: the agent's spec.
-        host: the host it runs on.
+        host: the host that holds the repository; it runs there unless it may go to others.
         store: the store's key.
         commit: the commit it starts from.
         contract: the frozen contract.
@@ -85,6 +88,8 @@ class AttemptRequest(Value):
         origin: where the session comes from, in words.
         template: the project's own prompt template; empty for the usual one.
         spend: what the run as a whole may spend.
+        placement: where it may go.
+        exchange: the artifact store by which it may go to another host; None: it stays on `host`.
     """
 
     attempt: AttemptKey
@@ -103,6 +108,8 @@ class AttemptRequest(Value):
     origin: str = ""
     template: str = ""
     spend: SpendCaps = SpendCaps()
+    placement: Placement = Placement()
+    exchange: Exchange | None = None
 
 
 class OpenWorkspace(Value):
@@ -115,6 +122,7 @@ class OpenWorkspace(Value):
         contract: names the set-up.
         sandbox: whether set-up runs in the sandbox.
         deadline: absolute Unix time after which it waits no longer; None without one.
+        exchange: where a commit comes from that this host's store does not have.
     """
 
     attempt: AttemptKey
@@ -123,6 +131,7 @@ class OpenWorkspace(Value):
     contract: Contract
     sandbox: bool
     deadline: float | None = None
+    exchange: Exchange | None = None
 
 
 class Workspace(Value):
@@ -220,12 +229,21 @@ class Waiting(Value):
 
 
 class TakeSnapshot(Value):
-    """Record the workspace's tree in the store, protected paths restored from the baseline."""
+    """Record the workspace's tree in the store, protected paths restored from the baseline.
+
+    Attributes:
+        attempt: whose workspace.
+        store: the store's key.
+        commit: what was checked out.
+        contract: names the protected paths.
+        exchange: where the tree is published for the other hosts; None: nowhere.
+    """
 
     attempt: AttemptKey
     store: str
     commit: Sha
     contract: Contract
+    exchange: Exchange | None = None
 
 
 class Measure(Value):
@@ -239,6 +257,7 @@ class Measure(Value):
         contract: the frozen contract.
         gate: stop at the first rung that does not pass and never reuse an earlier verdict.
         sandbox: whether rungs run in the sandbox.
+        exchange: where a commit comes from that this host's store does not have.
     """
 
     attempt: AttemptKey
@@ -248,6 +267,7 @@ class Measure(Value):
     contract: Contract
     gate: bool
     sandbox: bool
+    exchange: Exchange | None = None
 
 
 class YieldSlot(Value):
@@ -257,7 +277,14 @@ class YieldSlot(Value):
 
 
 class CloseAttempt(Value):
-    """End what still runs of the attempt, remove its workspace, give its slot back. Idempotent."""
+    """End what still runs of the attempt, remove its workspace, give its slot back. Idempotent.
+
+    Attributes:
+        attempt: which.
+        store: the store's key.
+        exchange: where its prompts and outputs are published for whoever reads them elsewhere; None: nowhere.
+    """
 
     attempt: AttemptKey
     store: str
+    exchange: Exchange | None = None

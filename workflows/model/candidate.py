@@ -20,6 +20,7 @@ _CRASHES = frozenset(
         OutcomeKind.STREAM_BROKEN,
         OutcomeKind.CRASHED,
         OutcomeKind.KILLED,
+        OutcomeKind.RESOURCE_LIMIT,
         OutcomeKind.NOT_STARTED,
     }
 )
@@ -56,6 +57,7 @@ class Candidate(Value):
         failure: the step that failed, when there is no verdict.
         failure_detail: what that step said.
         output: the agent's last words on stderr, for a failed agent.
+        host: the host it was given, where it might have gone to several.
     """
 
     attempt: AttemptKey
@@ -74,6 +76,7 @@ class Candidate(Value):
     failure: Failure | None = None
     failure_detail: str = ""
     output: Excerpt = Excerpt()
+    host: str = ""
 
     @property
     def index(self) -> int:
@@ -100,7 +103,7 @@ class Candidate(Value):
         """Whether the agent failed, was killed or never started; by its outcome, where there is one."""
         if self.outcome is not None:
             return self.outcome.kind in _CRASHES
-        return self.exit is None or self.exit.kind in {ExitKind.FAILED, ExitKind.SIGNALLED, ExitKind.NOT_STARTED}
+        return self.exit is None or self.exit.kind not in {ExitKind.OK, ExitKind.TIMED_OUT}
 
     @property
     def timed_out(self) -> bool:

@@ -113,6 +113,15 @@ class AttemptResumed(_Event):
     agent: str
 
 
+class AttemptReplaced(_Event):
+    """An attempt's host was lost: it stays charged with what it reported, and a new one begins in its place."""
+
+    type: Literal["attempt_replaced"] = "attempt_replaced"
+    lost: Candidate
+    attempt: AttemptKey
+    agent: str
+
+
 class CandidateMeasured(_Event):
     """An attempt ended; its facts are durable from here on."""
 
@@ -187,6 +196,7 @@ Event = Annotated[
     | AttemptStarted
     | AttemptWaiting
     | AttemptResumed
+    | AttemptReplaced
     | CandidateMeasured
     | IterationDecided
     | GateMeasured

@@ -8,11 +8,12 @@ from .base import Value
 
 
 class ExitKind(StrEnum):
-    """The five ways a process can end, seen from outside."""
+    """The six ways a process can end, seen from outside."""
 
     OK = "ok"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
+    LIMITED = "limited"
     SIGNALLED = "signalled"
     NOT_STARTED = "not_started"
 
@@ -21,7 +22,7 @@ class Exit(Value):
     """How a process ended.
 
     Attributes:
-        kind: which of the five.
+        kind: which of the six.
         number: the exit status when failed, the signal number when signalled, else None.
         detail: why it could not be started, or which limit it ran into.
     """
@@ -48,6 +49,8 @@ class Exit(Value):
                 return f"signal {self.number}"
             case ExitKind.TIMED_OUT:
                 return f"timed out ({self.detail})" if self.detail else "timed out"
+            case ExitKind.LIMITED:
+                return f"reached a limit ({self.detail})"
             case ExitKind.NOT_STARTED:
                 return f"not started: {self.detail}"
             case ExitKind.OK:

@@ -11,11 +11,15 @@ from .budget import Caps
 from .contract import Contract
 from .event import Event
 from .outcome import SessionMode
+from .placement import Exchange, Placement
 from .promotion import PromoteTarget
 from .reason import Reason, RunReason
 
 MAX_TEMPLATE = 32_768
 """Characters of a prompt template: it travels in every attempt's history."""
+
+USUAL_PRIORITY = 3
+"""The middle of 1 to 5."""
 
 
 class SandboxMode(StrEnum):
@@ -43,6 +47,9 @@ class GoalRequest(Value):
         path: the PATH of whoever started the run, so that its commands find the same programs; empty for the worker's.
         session: what the next iteration does with the winner's session.
         template: the project's own prompt template; empty for the usual one.
+        placement: where its attempts may go.
+        priority: 1 to 5; where many runs wait for one host, those with the smaller number go first.
+        label: what the search attribute `OrchRepo` says instead of `repo`, where the engine must not learn the path.
         carried: events of the run so far, when it continued as new.
     """
 
@@ -59,11 +66,26 @@ class GoalRequest(Value):
     path: str = ""
     session: SessionMode = SessionMode.CONTINUE
     template: str = Field(default="", max_length=MAX_TEMPLATE)
+    placement: Placement = Placement()
+    priority: int = Field(default=USUAL_PRIORITY, ge=1, le=5)
+    label: str = ""
     carried: tuple[Event, ...] = ()
 
 
 class PrepareRun(Value):
-    """Check the repository, take the baseline into the store, reserve the tree for promotion. Idempotent."""
+    """Check the repository, take the baseline into the store, reserve the tree for promotion. Idempotent.
+
+    Attributes:
+        run: the run's id.
+        repo: the user's working tree; on other hosts, where there is none, the store's folder.
+        contract: the frozen contract.
+        agents: agent specs, whose programs must be there.
+        sandbox: whether to run commands in the sandbox.
+        promote: where a success goes.
+        path: the PATH of whoever started the run; empty for the worker's.
+        host: the host's stable id.
+        exchange: URL of the artifact store that the baseline is published in; empty for none.
+    """
 
     run: RunId
     repo: str
@@ -72,6 +94,8 @@ class PrepareRun(Value):
     sandbox: SandboxMode
     promote: PromoteTarget
     path: str = ""
+    host: str = ""
+    exchange: str = ""
 
 
 class Baseline(Value):
@@ -111,12 +135,23 @@ class RunPrepared(Value):
 
 
 class MoveHead(Value):
-    """Point the run's head in the store at a commit, and keep the ledger's newest events on disk. Idempotent."""
+    """Point the run's head in the store at a commit, and keep the ledger's newest events on disk. Idempotent.
+
+    Attributes:
+        run: which.
+        store: the store's key.
+        commit: the new head.
+        events: the events that are not on disk yet.
+        exchange: where the commit comes from when another host made it, and goes to when this one did.
+        base: the head before, which the exchange has; empty without an exchange.
+    """
 
     run: RunId
     store: str
     commit: Sha
     events: tuple[Event, ...] = ()
+    exchange: Exchange | None = None
+    base: str = ""
 
 
 class CloseRun(Value):

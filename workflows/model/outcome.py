@@ -27,6 +27,7 @@ class OutcomeKind(StrEnum):
     STREAM_BROKEN = "stream_broken"
     CRASHED = "crashed"
     TIMED_OUT = "timed_out"
+    RESOURCE_LIMIT = "resource_limit"
     KILLED = "killed"
     NOT_STARTED = "not_started"
 

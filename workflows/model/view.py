@@ -92,6 +92,8 @@ class CandidateView(Value):
     message: str = ""
     reason: Reason[CandidateReason] | None = None
     failure: str = ""
+    host: str = ""
+    replaced: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, candidate: Candidate, reason: Reason[CandidateReason] | None, rungs_total: int) -> CandidateView:
@@ -116,6 +118,7 @@ class CandidateView(Value):
             usage=UsageView.of(candidate.usage),
             message=candidate.message,
             reason=reason,
+            host=candidate.host,
             failure=": ".join(part for part in (candidate.failure or "", candidate.failure_detail) if part)
             if candidate.failure
             else "",

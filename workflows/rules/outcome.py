@@ -54,6 +54,7 @@ POLICIES: Mapping[OutcomeKind, Policy] = {
     OutcomeKind.STREAM_BROKEN: Policy(retries=2, first_wait_s=2, most_wait_s=30),
     OutcomeKind.CRASHED: KEEP,
     OutcomeKind.TIMED_OUT: KEEP,
+    OutcomeKind.RESOURCE_LIMIT: KEEP,
     OutcomeKind.KILLED: KEEP,
     OutcomeKind.NOT_STARTED: Policy(fatal=True),
 }
@@ -97,6 +98,8 @@ def _early(ended: Exit) -> OutcomeKind | None:
             return OutcomeKind.NOT_STARTED
         case ExitKind.TIMED_OUT:
             return OutcomeKind.TIMED_OUT
+        case ExitKind.LIMITED:
+            return OutcomeKind.RESOURCE_LIMIT
         case ExitKind.SIGNALLED if ended.detail == STOPPED:
             return OutcomeKind.KILLED
         case _:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from ..model.attempt import AttemptKey
 from ..model.candidate import Failure
 from ..model.event import (
+    AttemptReplaced,
     AttemptResumed,
     AttemptStarted,
     AttemptWaiting,
@@ -44,7 +45,7 @@ from ..model.view import (
 
 Kind = TypeVar("Kind")
 
-UNDER_WAY = (AttemptStarted, AttemptWaiting, AttemptResumed)
+UNDER_WAY = (AttemptStarted, AttemptWaiting, AttemptResumed, AttemptReplaced)
 """The events of an attempt that has begun and not ended."""
 
 
@@ -82,7 +83,7 @@ def project(events: Sequence[Event]) -> RunView:
         rungs=tuple(rung.name for rung in baseline.contract.rungs) if baseline else (),
         protected=baseline.contract.protected if baseline else (),
         sandbox=baseline.sandbox if baseline else None,
-        warnings=(*(baseline.warnings if baseline else ()), *_blind(events)),
+        warnings=(*(baseline.warnings if baseline else ()), *_blind(events), *_touched_by_setup(events)),
         notes=tuple(event.note.text for event in _all(events, NoteAdded)),
         iterations=_iterations(events),
         promote=str(started.promote) if started else "",
@@ -114,6 +115,14 @@ def _promoted(event: RunPromoted | None) -> PromotedView | None:
     return PromotedView(tree=it.tree, mode=it.target.mode, branch=it.target.branch, paths=it.paths, refused=it.refused)
 
 
+def _touched_by_setup(events: Sequence[Event]) -> tuple[str, ...]:
+    """Warn where set-up changes tracked files: what it leaves there is no candidate's change."""
+    snapshots = [event.candidate.snapshot for event in _all(events, CandidateMeasured)]
+    names = list(dict.fromkeys(name for one in snapshots if one for name in one.setup_changed))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (f"set-up changes tracked files: {', '.join(names[:3])}{more}; no candidate's change",) if names else ()
+
+
 def _blind(events: Sequence[Event]) -> tuple[str, ...]:
     """Warn where a budget is set in a unit that some agent does not report: it cannot hold there."""
     started, measured = _last(events, RunStarted), _all(events, CandidateMeasured)
@@ -135,6 +144,7 @@ def _blind(events: Sequence[Event]) -> tuple[str, ...]:
 def _total(events: Sequence[Event]) -> Usage:
     """Every measured attempt and every review, losers and lost bindings included."""
     attempts = [event.candidate.usage for event in _all(events, CandidateMeasured)]
+    attempts += [event.lost.usage for event in _all(events, AttemptReplaced)]
     reviews = [event.review.usage for event in _all(events, HeadReviewed)]
     return sum([*attempts, *reviews], Usage())
 
@@ -179,7 +189,9 @@ def _iteration(events: Sequence[Event], start: IterationStarted, run: _Run) -> I
         winner=ranking.winner if ranking else None,
         decided_by=ranking.decided_by if ranking else "",
         candidates=tuple(
-            _candidate(index, latest.get(index), ranking, run).model_copy(update={"rank": _rank(ranking, index)})
+            _candidate(index, latest.get(index), ranking, run).model_copy(
+                update={"rank": _rank(ranking, index), "replaced": _replaced(events, index)}
+            )
             for index in indices
         ),
         gate=_gate(gate.verdict) if gate else "",
@@ -220,6 +232,12 @@ def _candidate(index: int, latest: Event | None, ranking: Ranking | None, run: _
         reason=_ranked(ranking, index),
         failure=failure.value if run.ended else "",
     )
+
+
+def _replaced(events: Sequence[Event], index: int) -> tuple[str, ...]:
+    """The attempts of a candidate whose hosts were lost, with those hosts."""
+    gone = [event.lost for event in _all(events, AttemptReplaced) if event.attempt.candidate == index]
+    return tuple(f"{lost.attempt.name} was lost with its host {lost.host}" for lost in gone)
 
 
 def _agent(index: int, run: _Run) -> str:

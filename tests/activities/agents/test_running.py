@@ -18,7 +18,7 @@ from orch.activities.agents.registry import resolve
 from orch.activities.agents.running import run_supervised
 from orch.activities.home import Home
 from orch.activities.runs import close_run_folder
-from orch.activities.sandbox import not_executed
+from orch.activities.sandbox.registry import not_executed
 from orch.workflows.model.goal import CloseRun
 from orch.workflows.model.outcome import Outcome, OutcomeKind, Session
 from orch.workflows.model.usage import Usage

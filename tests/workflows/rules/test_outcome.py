@@ -18,6 +18,7 @@ SEGFAULT = Exit(kind=ExitKind.SIGNALLED, number=11)
 STOP = Exit(kind=ExitKind.SIGNALLED, number=15, detail=STOPPED)
 LOST = Exit(kind=ExitKind.SIGNALLED, number=9, detail="supervisor lost")
 LATE = Exit(kind=ExitKind.TIMED_OUT, detail="deadline")
+BOMB = Exit(kind=ExitKind.LIMITED, detail="2,048 processes")
 ABSENT = Exit(kind=ExitKind.NOT_STARTED, detail="codex: No such file or directory")
 
 ANSWERED = Account(final=True, answered=True, stop="end_turn")
@@ -43,6 +44,9 @@ def refused(kind: OutcomeKind, **more: object) -> Account:
         (LOST, None, "crashed"),
         (STOP, None, "killed"),
         (LATE, None, "timed_out"),
+        (BOMB, None, "resource_limit"),
+        (BOMB, ANSWERED, "resource_limit"),
+        (BOMB, refused(OutcomeKind.OVERLOADED), "resource_limit"),
         (ABSENT, None, "not_started"),
         (OK, ANSWERED, "done"),
         (FAILED, ANSWERED, "done"),

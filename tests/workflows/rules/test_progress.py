@@ -92,6 +92,7 @@ def candidate(index: int, kind: ExitKind | None, *, changed: int = 0) -> Candida
         ([], False, False, False),
         ([ExitKind.OK, ExitKind.FAILED], False, False, False),
         ([ExitKind.FAILED, ExitKind.SIGNALLED, None, ExitKind.NOT_STARTED], True, False, True),
+        ([ExitKind.LIMITED, ExitKind.FAILED], True, False, True),
         ([ExitKind.TIMED_OUT, ExitKind.TIMED_OUT], False, True, True),
         ([ExitKind.TIMED_OUT, ExitKind.FAILED], False, False, True),
     ],

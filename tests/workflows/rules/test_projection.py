@@ -15,6 +15,7 @@ from orch.workflows.model.candidate import Candidate, Failure
 from orch.workflows.model.contract import Contract, Rung
 from orch.workflows.model.event import (
     EVENT,
+    AttemptReplaced,
     AttemptStarted,
     BaselineMeasured,
     BaselineTaken,
@@ -284,3 +285,26 @@ def test_a_reason_comes_only_with_the_decision(events: list[Event]) -> None:
         for iteration in project(events[:n]).iterations:
             for candidate in iteration.candidates:
                 assert candidate.reason is None or iteration.winner is not None
+
+
+def test_candidate_whose_host_was_lost_runs_again_and_tells_why() -> None:
+    lost = Candidate(
+        attempt=key(1), agent="cmd:a", host="h2", failure=Failure.HOST_LOST, usage=Usage(tokens_in=3, wall_s=1)
+    )
+    again = key(1, binding=5)
+    begun = (
+        STARTED,
+        BASELINE,
+        ITERATION,
+        (AttemptStarted, {"attempt": key(1), "agent": "cmd:a"}),
+        (AttemptReplaced, {"lost": lost, "attempt": again, "agent": "cmd:a"}),
+    )
+
+    running = project(ledger(*begun))
+    over = project(ledger(*begun, measured(again, OK, OK, host="h1")))
+
+    assert statuses(running)[0] == "running"
+    (first, *_), (now, *_) = running.iterations[0].candidates, over.iterations[0].candidates
+    assert first.replaced == now.replaced == ("i1-c1-b1 was lost with its host h2",)
+    assert (now.status, now.host) == (CandidateStatus.PASSED, "h1")
+    assert (running.usage.tokens, over.usage.tokens) == (3, 13)

@@ -1,36 +1,40 @@
 """The supervisor of one job: it runs the steps, outlives the worker, and leaves nothing running.
 
-A program of the standard library alone (`python -I -S supervisor.py FOLDER LOCK_FD`). FOLDER holds one job:
+Run as a program with FOLDER and LOCK_FD. FOLDER holds one job:
 
     job.json            the steps; written by the starter
     lock                locked as long as the supervisor lives (LOCK_FD is inherited and only kept open)
     supervisor.json     its pid and start time: steps may have run
-    1-stdout  1-stderr  the output of each step, capped
+    cgroup              the control group of the steps, where one could be made
+    1-stdout  1-stderr  the output of each step, capped, without secrets
     results.jsonl       a line for each step that ended
     exit.json           written last: the results are final
 """
 
-# ruff: noqa: PTH105, PTH123, PTH208
+# ruff: noqa: PTH123
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
 import signal
-import sys
 import time
 from contextlib import suppress
+
+from . import cgroups
+from .clocks import Deadline
+from .files import END, GROUP, IDENTITY, JOB, MARK, RESULTS, write_whole
+from .keeper import ORPHANED, adopt_orphans, die_with_parent, kept
+from .limits import THREADS, TICK_S, TOO_LARGE, Watch, constrain, size
+from .procfs import below, children, start_ticks
+from .pump import Pump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-JOB, LOCK, IDENTITY, RESULTS, END = "job.json", "lock", "supervisor.json", "results.jsonl", "exit.json"
-"""The files of a job's folder."""
-
-MARK = "ORCH_JOB"
-"""The variable that names the job's folder in the environment of everything that belongs to it."""
+STOPS: dict[int, int] = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, ORPHANED: signal.SIGKILL}
+"""What ends a job, and what its steps are then said to have been ended by."""
 
 GUARD = "bwrap"
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
@@ -38,112 +42,24 @@ GUARD = "bwrap"
 GUARDED = 7
 """How many words of a command may come before the program that it becomes, this one's name included."""
 
-SIGNALS = (("INT", 1.5), ("TERM", 1.5))
-"""What is sent when a limit is reached, and the seconds to react to it; then comes KILL."""
-
-CAP, TAIL, CHUNK = 64 << 20, 64 << 10, 256 << 10
-"""Bytes kept of a stream from its start and from its end, and read at once."""
-
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-
-
-def start_ticks(pid: int) -> int | None:
-    """When the process started, in ticks since boot; None when it is gone or a zombie."""
-    return int(fields[19]) if (fields := _stat(pid)) else None
-
-
-def below(roots: set[int]) -> list[int]:
-    """Every living process that descends from one of `roots`, these not included."""
-    parents = {pid: int(fields[1]) for pid in pids() if (fields := _stat(pid))}
-    found: list[int] = []
-    level = roots
-    while level:
-        level = {pid for pid, parent in parents.items() if parent in level}
-        found.extend(level)
-    return found
-
-
-def pids() -> list[int]:
-    """All processes that can be seen."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def write_whole(path: str, value: object) -> None:
-    """Write a JSON file, readable by its owner only, that is complete or not there."""
-    with open(f"{path}.new", "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        json.dump(value, file)
-    os.replace(f"{path}.new", path)
-
-
-def _stat(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat from the state on; None for what is gone or a zombie."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().decode("ascii", "replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return fields if fields and fields[0] not in "ZX" else None
-
-
-class Pump:
-    """Moves one stream from a pipe to a file; past the cap it drains, and keeps the last bytes."""
-
-    def __init__(self, path: str) -> None:
-        self.source, self.inlet = os.pipe()
-        os.set_blocking(self.source, False)
-        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        self.room, self.dropped, self.tail = CAP, 0, b""
-
-    def move(self) -> bool:
-        """Move one chunk; False when there is nothing to read (of a readable pipe: its end)."""
-        try:
-            data = os.read(self.source, CHUNK)
-        except BlockingIOError:
-            return False
-        kept, rest = data[: self.room], data[self.room :]
-        self.room -= len(kept)
-        self._write(kept)
-        if rest:
-            self.dropped += len(rest)
-            self.tail = (self.tail + rest)[-TAIL:]
-        return bool(data)
-
-    def close(self) -> None:
-        """Move what the pipe still holds, tell what was dropped, and close."""
-        for _ in range(8):  # more than a pipe holds; whoever cannot be killed may go on writing
-            self.move()
-        if self.dropped:
-            gone = self.dropped - len(self.tail)
-            self._write(b"\n[orch: %d bytes of output dropped here]\n" % gone + self.tail)
-        os.close(self.source)
-        os.close(self.file)
-
-    def _write(self, data: bytes) -> None:
-        try:
-            while data:
-                data = data[os.write(self.file, data) :]
-        except OSError:  # no space: the job goes on without its output
-            self.dropped, self.room = self.dropped + len(data), 0
-
 
 class Supervisor:
     """Runs the steps of one job, one after the other."""
 
     def __init__(self, folder: str, job: dict[str, Any]) -> None:
         self.folder, self.job = folder, job
-        self.deadline: float = float("inf") if job["deadline"] is None else job["deadline"]
-        self.deadline_too = time.monotonic() + self.deadline - time.time()  # for a wall clock that is set back
+        self.deadline = Deadline(job["deadline"])
         self.head, self.spared, self.stop = 0, 0, 0
         self.ended, self.heard, self.patience = 0.0, 0.0, float("inf")
         self.status: int | None = None
         self.alone = True
+        self.group = self._make_group()
         self.pumps: dict[int, Pump] = {}
-        self.libc = ctypes.CDLL(None)
-        self.libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        adopt_orphans()
         self.wake, inlet = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, ORPHANED):
             signal.signal(number, lambda *_: None)  # not SIG_IGN, which the steps would inherit
         self.poll = select.poll()
         self.poll.register(self.wake, select.POLLIN)
@@ -164,38 +80,57 @@ class Supervisor:
         self._turn(0.0)
         if refused := self._over(float("inf"), ""):
             return refused
-        streams = [Pump(f"{self.folder}/{number}-{name}") for name in ("stdout", "stderr")]
+        streams = [Pump(f"{self.folder}/{number}-{name}", self.job["hidden"]) for name in ("stdout", "stderr")]
         try:
             self.heard, self.patience = time.monotonic(), step["idle_s"] or float("inf")
             limit = self.heard + step["timeout_s"]
             if problem := self._start(step, streams):
                 return {"kind": "not_started", "detail": problem}
-            return self._watch(limit, f"{step['timeout_s']:g} s", step["signals"])
+            return self._watch(limit, f"{step['timeout_s']:g} s", step)
         finally:
             self._sweep()
             for pump in streams:
                 pump.close()
 
-    def _watch(self, limit: float, name: str, signals: list[tuple[str, float]]) -> dict[str, Any]:
+    def _watch(self, limit: float, name: str, step: dict[str, Any]) -> dict[str, Any]:
+        """Wait for the step's own end, or end it for a limit that it breaks."""
+        watch = Watch(step["limits"], step["cwd"], self.group)
         while self.status is None:
+            if broken := watch.broken():
+                return self._crushed(broken, watch)
             if over := self._over(limit, name):
-                for number, grace_s in signals:
-                    self._send(getattr(signal, f"SIG{number}"))
-                    until = time.monotonic() + grace_s
-                    while not self.alone and time.monotonic() < until:
-                        self._turn(until)
-                self.ended = time.monotonic()
+                self._told_to_end(step["signals"] if self.stop != signal.SIGKILL else [])
                 return over
-            self._turn(min(limit, self.deadline_too, self.heard + self.patience))
+            self._turn(min(limit, time.monotonic() + self.deadline.left(), self.heard + self.patience))
         code = os.waitstatus_to_exitcode(self.status)
+        if code in TOO_LARGE:
+            return {"kind": "limited", "detail": f"{size(step['limits']['file'])} in one file"}
         return {"kind": "failed" if code > 0 else "signalled", "number": abs(code)} if code else {"kind": "ok"}
+
+    def _told_to_end(self, signals: list[tuple[str, float]]) -> None:
+        """Send each signal in turn, and give whatever runs the time to react to it."""
+        for number, grace_s in signals:
+            self._send(getattr(signal, f"SIG{number}"))
+            until = time.monotonic() + grace_s
+            while not self.alone and time.monotonic() < until:
+                self._turn(until)
+        self.ended = time.monotonic()
+
+    def _crushed(self, broken: str, watch: Watch) -> dict[str, Any]:
+        """Kill everything of a step that broke a limit, with a priority that a thousand rivals do not have."""
+        watch.urgency.be(urgent=True)
+        self._sweep()
+        watch.urgency.be(urgent=False)
+        self.ended = time.monotonic()
+        return {"kind": "limited", "detail": broken}
 
     def _over(self, limit: float, name: str) -> dict[str, Any] | None:
         """How the step is to be ended now by somebody else's will, if it is."""
         now = time.monotonic()
         if self.stop:
-            return {"kind": "signalled", "number": self.stop, "detail": "stopped"}
-        if now >= self.deadline_too or time.time() >= self.deadline:
+            detail = "supervisor lost" if self.stop == signal.SIGKILL else "stopped"
+            return {"kind": "signalled", "number": int(self.stop), "detail": detail}
+        if self.deadline.left() <= 0:
             name = "deadline"
         elif now >= self.heard + self.patience:
             name = f"silent for {self.patience:g} s"
@@ -225,7 +160,9 @@ class Supervisor:
         what = step["cwd"]
         try:
             os.setsid()
-            self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            die_with_parent(signal.SIGKILL)
+            cgroups.join(self.group) if self.group else None
+            constrain(step["limits"])
             os.chdir(what)
             what = step["stdin"] or os.devnull
             for standard, source in enumerate((os.open(what, os.O_RDONLY), *outputs)):
@@ -241,15 +178,24 @@ class Supervisor:
 
     def _turn(self, until: float) -> None:
         """Wait until `until` (monotonic) at most for output, an ended child or a signal; take care of it."""
-        for descriptor, _ in self.poll.poll(1000 * max(0.0, min(until - time.monotonic(), 1.0))):
+        for descriptor, _ in self.poll.poll(1000 * max(0.0, min(until - time.monotonic(), TICK_S))):
             if descriptor == self.wake:
-                self.stop = self.stop or next((n for n in os.read(self.wake, 512) if n in (2, 15)), 0)  # INT, TERM
+                told = os.read(self.wake, 512)
+                self.stop = self.stop or next((STOPS[number] for number in told if number in STOPS), 0)
                 self._reap()
             elif self.pumps[descriptor].move():
                 self.heard = time.monotonic()
             else:
                 self.poll.unregister(descriptor)
                 del self.pumps[descriptor]
+
+    def _make_group(self) -> str:
+        """The control group of the job's steps, recorded for whoever has to end them when this process cannot."""
+        threads = THREADS * max(step["limits"]["processes"] for step in self.job["steps"])
+        group = cgroups.make(f"orch-{os.getpid()}-{start_ticks(os.getpid())}", threads)
+        with open(f"{self.folder}/{GROUP}", "w", encoding="utf-8") as file:
+            file.write(group)
+        return group
 
     def _reap(self) -> None:
         """Collect every ended child, adopted ones too; with no child left nothing of the step is left."""
@@ -270,10 +216,18 @@ class Supervisor:
         self._reap()
         while not self.alone and time.monotonic() < until:
             self._send(signal.SIGKILL)
-            self._turn(time.monotonic() + 0.02)
-            self._reap()
+            self._adopted(time.monotonic() + 0.02)
         while self.pumps:
             self.poll.unregister(self.pumps.popitem()[0])
+
+    def _adopted(self, until: float) -> None:
+        """Kill what becomes a child of this process, faster than it can fork: all of it has been signalled before."""
+        while not self.alone and time.monotonic() < until:
+            for pid in children():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            self._turn(time.monotonic() + 0.002)
+            self._reap()
 
     def _send(self, number: int) -> None:
         """Signal the head's group, at one stroke where it can be: nothing forks away. KILL goes to who left it, too."""
@@ -287,17 +241,24 @@ class Supervisor:
                     os.kill(pid, number)
 
 
+def _end_group(folder: str) -> None:
+    """End what is left in the job's control group, and remove it; nothing to do where there is none any more."""
+    with suppress(OSError), open(f"{folder}/{GROUP}", encoding="utf-8") as file:
+        if group := file.read():
+            cgroups.end(group)
+
+
 def main(folder: str, lock: int) -> None:
-    """Run the job in `folder`; `lock` is kept open here and from the steps."""
+    """Run the job in `folder`, in a child of this process; `lock` is kept open in both and from the steps."""
     os.set_inheritable(lock, False)  # noqa: FBT003
+    if kept():
+        _end_group(folder)
+        return
     with open(f"{folder}/{JOB}", encoding="utf-8") as file:
         supervisor = Supervisor(folder, job := json.load(file))
-    write_whole(f"{folder}/{JOB}", {**job, "steps": [{**step, "env": {}} for step in job["steps"]]})  # it holds secrets
+    without = {**job, "hidden": {}, "steps": [{**step, "env": {}} for step in job["steps"]]}
+    write_whole(f"{folder}/{JOB}", without)  # without the secrets
     write_whole(f"{folder}/{IDENTITY}", {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())})
     supervisor.run()
+    _end_group(folder)
     write_whole(f"{folder}/{END}", {"stopped": supervisor.stop})
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
-    os._exit(0)

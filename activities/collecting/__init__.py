@@ -1,0 +1,1 @@
+"""Collection: what no live run needs is found, weighed, renamed away and deleted; nothing else is touched."""
