@@ -11,7 +11,7 @@ from .carry import carried_paths
 from .changes import GITLINK, NOTHING, Change, display, parse_raw
 from .git import Git
 from .protection import bent_attributes, protected_changes, undo
-from .recording import open_nested, record_tree, trust_times
+from .recording import open_nested, openable_rules, record_tree, trust_times
 from .store import Store
 from .trees import Trees
 from .upper_changes import upper_changes, without_conflicts
@@ -33,10 +33,12 @@ def candidate_tree(
     else:
         git.run("read-tree", commit)
     left_out = [os.fsencode(path) for path in carried_paths(git.cwd, carried)]
-    warnings = open_nested(git, left_out)
-    odd = record_tree(git, without=left_out)
-    warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
+    with openable_rules(git.cwd) as special:
+        warnings = open_nested(git, left_out)
+        odd = record_tree(git, without=left_out)
     changes = _changes(git, commit)
+    odd += [change.name for change in changes if change.name in special]
+    warnings += [f"{display(name)} is no file any more: recorded as deleted" for name in odd]
     warnings += _inside_submodules(git, commit, changes, checkout)
     foreign = _not_by_agent(changes, made)
     own = [change for change in changes if change not in foreign]
@@ -124,7 +126,8 @@ def _changed_since(folder: Path, checkout: int) -> bool:
 def setup_changes(git: Git, commit: str, carried: Sequence[str]) -> list[Change]:
     """What set-up changed in a workspace that no agent has touched yet."""
     trust_times(git)
-    record_tree(git, without=[os.fsencode(path) for path in carried_paths(git.cwd, carried)])
+    with openable_rules(git.cwd):
+        record_tree(git, without=[os.fsencode(path) for path in carried_paths(git.cwd, carried)])
     return _changes(git, commit)
 
 

@@ -12,7 +12,7 @@ import pathspec
 
 from .changes import NOTHING, Change, joined
 from .git import Git
-from .recording import untouched
+from .recording import openable_rules, untouched
 from .store import Store
 from .upper_changes import disturbed_upper
 from .workspaces import INDEX, TREE
@@ -92,7 +92,7 @@ def changed_protected(store: Store, tree: Path, *, index: Path, protected: Seque
 
     Files that were added are no change: a run of the tests leaves caches behind.
     """
-    with _private(store, tree, index) as git:
+    with _private(store, tree, index) as git, openable_rules(tree):
         return _matching(git.lines("ls-files", "-z", "--modified"), protected)
 
 

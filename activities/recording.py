@@ -6,7 +6,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..workflows.errors import HostFaultError
@@ -16,6 +17,11 @@ from .workspaces.removal import remove_tree
 
 _ADD = ("-c", "core.safecrlf=false", "-c", "add.ignoreErrors=false", "add", "--sparse")
 """Paths outside of a sparse checkout count when they exist, and mixed line ends are no reason to fail."""
+
+_RULES = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
+"""What git opens in a work tree to know what to do with the rest."""
+
+_ASIDE = ".orch-special"
 
 _ENTRY = re.compile(
     rb"(\d+ [0-9a-f]+ \d)\t([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n"
@@ -71,6 +77,33 @@ def open_nested(git: Git, left_out: Sequence[bytes]) -> list[str]:
 def below(name: bytes, folders: Collection[bytes]) -> bool:
     """Whether a path is one of the folders or lies in one."""
     return any(name == folder or name.startswith(folder + b"/") for folder in folders)
+
+
+@contextmanager
+def openable_rules(top: Path) -> Iterator[list[bytes]]:
+    """While it lasts, git finds no FIFO where it reads rules: it would wait there for ever.
+
+    Yields the paths of what stands under other names meanwhile.
+    """
+    blocking = list(_special_rules(top))
+    for path in blocking:
+        path.rename(path.with_name(f"{path.name}{_ASIDE}"))
+    try:
+        yield [os.fsencode(path.relative_to(top)) for path in blocking]
+    finally:
+        for path in blocking:
+            path.with_name(f"{path.name}{_ASIDE}").rename(path)
+
+
+def _special_rules(folder: Path) -> Iterator[Path]:
+    """Files of rules below a folder that are none; git follows links to some, and dangling ones hurt nobody."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != ".git":
+                    yield from _special_rules(Path(entry))
+            elif entry.name in _RULES and not entry.is_file() and Path(entry).exists() and not entry.is_dir():
+                yield Path(entry)
 
 
 def trust_times(git: Git) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .carry import carried_paths
 from .changes import NOTHING, Change, display, joined
-from .recording import below, open_nested, record_tree
+from .recording import below, open_nested, openable_rules, record_tree
 from .store import Store
 from .trees import Entry, Trees
 from .workspaces.overlay import OverlayProvider, file_facts, pristine
@@ -82,13 +82,19 @@ def _recorded(
         return [], {}
     with tempfile.TemporaryDirectory(dir=store.path, prefix="index-") as private:
         git = store.git.at(upper).with_env(GIT_WORK_TREE=upper, GIT_INDEX_FILE=Path(private) / "index")
-        if written.known:
-            lines = (f"{entry.mode} {entry.id}\t".encode() + name for name, entry in written.known.items())
+        if known := {**written.known, **_gone_attributes(written)}:
+            lines = (f"{entry.mode} {entry.id}\t".encode() + name for name, entry in known.items())
             git.run("update-index", "-z", "--index-info", stdin=joined(lines))
         left_out = [os.fsencode(path) for path in carried_paths(upper, carried)]
-        warnings = open_nested(git, left_out) if nested and written.nested else []
-        record_tree(git, without=left_out)
+        with openable_rules(upper):
+            warnings = open_nested(git, left_out) if nested and written.nested else []
+            record_tree(git, without=left_out)
         return warnings, dict(map(_staged, git.lines("ls-files", "-z", "--stage")))
+
+
+def _gone_attributes(written: Written) -> dict[bytes, Entry]:
+    """Files of attributes that were removed: git reads them from the index as long as they are there."""
+    return {name: entry for name, entry in written.gone.items() if name.rpartition(b"/")[2] == b".gitattributes"}
 
 
 def _staged(record: bytes) -> tuple[bytes, Entry]:

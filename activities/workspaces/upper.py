@@ -56,12 +56,19 @@ def read_upper(upper: Path, lower: Sequence[Path], trees: Trees, tree: str) -> W
 
 
 def redirected(upper: Path) -> list[Path]:
-    """The outermost folders that were renamed with all that the layers below hold in them."""
-    found = []
-    for entry in os.scandir(upper):
+    """The outermost folders that were renamed with all that the layers below hold in them, and not back."""
+    return list(_redirected(upper, upper))
+
+
+def _redirected(upper: Path, folder: Path) -> Iterator[Path]:
+    for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
-            found += [Path(entry)] if _marked(Path(entry), REDIRECT) else redirected(Path(entry))
-    return found
+            path = Path(entry)
+            own = {os.fsencode(entry.name), b"/" + os.fsencode(path.relative_to(upper))}
+            if _marked(path, REDIRECT) and os.getxattr(path, f"{_namespace()}.{REDIRECT}") not in own:
+                yield path
+            else:  # a rename that fails leaves a mark, too
+                yield from _redirected(upper, path)
 
 
 @dataclass
@@ -160,6 +167,6 @@ def _marked(folder: Path, name: str) -> bool:
 
 @cache
 def _namespace() -> str:
-    """Where overlayfs keeps its marks: out of reach if we may mount; then anyone's `user.` ones mean nothing."""
-    held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_text(encoding="ascii"), re.MULTILINE)
+    """Where overlayfs keeps its marks: out of agents' reach where we may mount; then `user.` ones are an agent's."""
+    held = re.search(rb"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_bytes(), re.MULTILINE)
     return "trusted" if held and int(held[1], 16) >> _CAP_SYS_ADMIN & 1 else "user"

@@ -13,6 +13,7 @@ which is what the tests look for.
 from __future__ import annotations
 
 import errno
+import importlib
 import marshal
 import os
 import stat
@@ -271,15 +272,20 @@ def main() -> None:
     """Apply what the file holds."""
     with open(sys.argv[1], "rb") as file:
         work = marshal.load(file)
-    if sys.argv[2:]:
-        sys.path.insert(0, os.path.dirname(sys.argv[2]))
-        from enter import enter  # type: ignore[import-not-found]
     for tree, bundle in work:
         if sys.argv[2:]:
-            _in_child(enter, tree, bundle)
+            _in_child(_enter(sys.argv[2]), tree, bundle)
         else:
             for part, script in bundle:
                 apply(tree, part, script)
+
+
+def _enter(program: str) -> Callable[..., None]:
+    """What the program with this path does before it becomes its command."""
+    if os.path.dirname(program) not in sys.path:
+        sys.path.insert(0, os.path.dirname(program))
+    found: Callable[..., None] = importlib.import_module("enter").enter
+    return found
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ def _folder(chance: random.Random) -> _Edit:
 
 _WEIGHTED: tuple[tuple[int, _Kind], ...] = (
     (6, lambda c: ("write", _file(c), _content(c))),
-    (2, lambda c: ("append", _file(c), _content(c))),
+    (2, lambda c: ("append", _file(c), _content(c) or b"more\n")),  # for an overlay, opening for writing is touching
     (3, lambda c: ("same_size", c.choice(PLAIN_FILES))),
     (1, lambda c: ("rewrite", c.choice(PLAIN_FILES))),
     (1, lambda c: ("touch", c.choice(PLAIN_FILES))),
