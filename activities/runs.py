@@ -26,6 +26,7 @@ from .repository import Repository, inspect
 from .sandbox.registry import probe
 from .snapshots import take_baseline
 from .store import Store
+from .workspaces.folding import check_names
 from .workspaces.registry import choose
 
 
@@ -84,6 +85,7 @@ class Runs:
             if holder != request.run:
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
         baseline = take_baseline(store, repository, request.run, carried=request.contract.carry)
+        check_names(store, baseline.commit)
         if request.exchange:
             Depot(request.exchange).probe()
             publish_baseline(store, Exchange(url=request.exchange, key=f"{store.key}.{request.host}"), baseline.commit)
