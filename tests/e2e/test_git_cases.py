@@ -157,7 +157,7 @@ M10  Measurements side by side have ports and folders of their own.
      activities/test_places.py::test_every_attempt_has_ports_of_its_own_until_it_gives_them_back
 M11  The frozen checks decide.
      e2e/test_cases.py::test_no_tampering_with_the_checks_wins
-     e2e/test_tampering.py::test_check_that_is_swapped_and_swapped_back_is_named
+     e2e/test_tampering.py::test_check_that_is_swapped_and_swapped_back
 M12  Checks that import the user's tree are warned of.
      activities/test_editable.py::test_only_an_editable_install_from_inside_the_tree_is_warned_of
      activities/test_git_cases.py::test_carried_environment_is_its_copys_own
