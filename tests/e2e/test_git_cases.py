@@ -103,6 +103,7 @@ G40  Line ends arrive as they are.
      activities/promotion/test_shapes.py::test_new_attributes_apply_to_what_arrives_with_them
 G43  What could not be removed is told, and the status says so.
      activities/collecting/test_collecting.py::test_removal_that_fails_is_told_and_nothing_is_counted
+     activities/collecting/test_collecting.py::test_what_cannot_be_deleted_is_told_with_what_is_in_the_way_and_not_counted
      e2e/test_gc.py::test_nothing_is_deleted_before_somebody_says_so
 G44  Nobody loses the folder he stands in.
      activities/collecting/test_collecting.py::test_result_is_kept_while_a_process_stands_in_it_and_says_which
