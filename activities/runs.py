@@ -27,6 +27,7 @@ from .sandbox import guard
 from .sandbox.registry import chosen, probe
 from .snapshots import take_baseline
 from .store import Store
+from .workspaces.folding import check_names
 from .workspaces.registry import choose
 
 
@@ -85,6 +86,7 @@ class Runs:
             if holder != request.run:
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
         baseline = take_baseline(store, repository, request.run, carried=request.contract.carry)
+        check_names(store, baseline.commit)
         if request.exchange:
             Depot(request.exchange).probe()
             publish_baseline(store, Exchange(url=request.exchange, key=f"{store.key}.{request.host}"), baseline.commit)

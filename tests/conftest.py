@@ -7,6 +7,7 @@ import importlib.util
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -84,6 +85,23 @@ def fingerprint() -> Callable[[Path], dict[str, str]]:
     """What must not change of a repository."""
     take: Callable[[Path], dict[str, str]] = _kit.fingerprint
     return take
+
+
+@pytest.fixture(scope="session")
+def ordinary() -> Callable[[str], tuple[str, ...]]:
+    """What makes a command line one of an ordinary user, on a host that `ordinary.py` describes."""
+    ways = ":".join(sorted({sys.base_prefix, sys.prefix, str(Path(__file__).parents[1])}))
+    program = str(Path(__file__).with_name("ordinary.py"))
+    return lambda host: (sys.executable, "-I", "-S", program, host, ways)
+
+
+@pytest.fixture
+def user_home() -> Iterator[Path]:
+    """A home of an ordinary user: of the one that root becomes."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        if not os.getuid():
+            os.chown(name, 65534, 65534)
+        yield Path(name)
 
 
 @pytest.fixture

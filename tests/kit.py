@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,6 +79,15 @@ def fingerprint(repo: Path) -> dict[str, str]:
             path = Path(folder, name)
             found[os.path.relpath(path, repo)] = _sum(path)
     return found
+
+
+def absent_tests(table: str) -> list[str]:
+    """The tests that a table names, `     FILE::NAME` on lines of their own, and that are not there."""
+    lines = [line for line in table.splitlines() if "::" in line]
+    named = [re.fullmatch(r" {5}(\S+\.py)::(test_\w+)", line) for line in lines]
+    tests = Path(__file__).parent
+    there = [bool(one and f"def {one[2]}(" in (tests / one[1]).read_text("utf-8")) for one in named]
+    return [line for line, found in zip(lines, there, strict=True) if not found]
 
 
 def _sum(path: Path) -> str:

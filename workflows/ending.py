@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from .host import host_lost
 from .model.reason import Datum, Reason, RunReason
 from .model.view import RunStatus
+
+_IN_THE_WAY = frozenset({"RefusedError", "HostFaultError", "OSError"})
+"""Errors of a step that are no fault of `orch`."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,14 @@ def failed(code: RunReason, **data: Datum) -> Ending:
     return Ending(RunStatus.FAILED, Reason(code=code, data=data))
 
 
-def broken(error: BaseException) -> Ending:
-    """A step of the run could not be done: its host is gone, or it failed for a reason that is no outcome."""
+def broken(error: BaseException, *, begun: bool = True) -> Ending:
+    """A step of the run could not be done: its host is gone, or it failed for a reason that is no outcome.
+
+    Before any agent has `begun`, what stands in the way on the host (a full disk, a filter that fails) refuses the run.
+    """
     lost = isinstance(error, ActivityError) and host_lost(error)
     cause = error.cause if isinstance(error, ActivityError) else None
     step = error.activity_type if isinstance(error, ActivityError) else ""
-    code = RunReason.HOST_LOST if lost else RunReason.INTERNAL
+    in_the_way = isinstance(cause, ApplicationError) and cause.type in _IN_THE_WAY and not begun
+    code = RunReason.HOST_LOST if lost else RunReason.PREFLIGHT_FAILED if in_the_way else RunReason.INTERNAL
     return failed(code, step=step, detail=str(cause or error)[:500])

@@ -64,7 +64,7 @@ class Goal:
         try:
             ending = await self._pursue(request)
         except (ActivityError, asyncio.CancelledError) as error:
-            ending = cancelled() if is_cancelled_exception(error) else broken(error)
+            ending = cancelled() if is_cancelled_exception(error) else self._broken(error)
         await asyncio.shield(self._end(ending))
         if ending.status is RunStatus.CANCELLED:
             raise asyncio.CancelledError
@@ -249,6 +249,9 @@ class Goal:
         except ActivityError as error:
             workflow.logger.warning("run not closed", extra={"run": self._request.run, "why": str(error.cause)})
         await workflow.wait_condition(workflow.all_handlers_finished)
+
+    def _broken(self, error: BaseException) -> Ending:
+        return broken(error, begun=self._state.ordinal > 0)
 
     def _late(self) -> bool:
         deadline = self._state.deadline

@@ -14,7 +14,10 @@ _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 """Half a character, perhaps: what cuts texts by UTF-16 units leaves such, and no encoder takes them."""
 
 
-_BEGINNINGS = frozenset({b"{", b" ", b"\t", b"\r"})
+_SPACE = b" \t\r"
+"""What JSON takes for white space in a line; what else Python strips makes the line no event."""
+
+_BEGINNINGS = frozenset({b"{", *(bytes([one]) for one in _SPACE)})
 """What a line with an event may begin with."""
 
 
@@ -55,7 +58,7 @@ class EventStream:
             self._parts.append(part)
 
     def _line(self) -> Iterator[dict[str, Any]]:
-        line, skipped = b"".join(self._parts).strip(), self._skipping
+        line, skipped = b"".join(self._parts).strip(_SPACE), self._skipping
         self._parts, self._size, self._skipping = [], 0, False
         if not line and not skipped:
             return

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ..home import Home
@@ -47,8 +48,16 @@ def erase(path: Path) -> str:
     try:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     except OSError as error:
-        return f"{error.strerror}: {error.filename}"
+        return f"{error.strerror}: {_resisting(path)}"
     return ""
+
+
+def _resisting(path: Path) -> Path:
+    """What is left at the bottom of a folder: it stood in the way of all above it."""
+    with suppress(OSError):
+        while path.is_dir() and not path.is_symlink() and (inner := sorted(path.iterdir())):
+            path = inner[0]
+    return path
 
 
 def lying(home: Home) -> Iterator[Path]:

@@ -24,6 +24,7 @@ from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
 from . import TREE, UnfitError
+from .folding import check_names
 from .gitdir import make_git_dir, settings_digest
 from .removal import discard, remove_tree, sweep
 
@@ -125,6 +126,7 @@ def _check_out(store: Store, tree: Path, commit: str) -> None:
     """A checkout whose index is younger than all its files, so that git never reads them again to be sure."""
     if store.git.ok("cat-file", "-e", f"{commit}:.gitmodules"):
         raise UnfitError("it has submodules")
+    check_names(store, commit)
     git_dir = tree / ".git"
     make_git_dir(store, git_dir, commit)
     try:

@@ -10,6 +10,7 @@ from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
 from . import BARE, INDEX, RECORD, TREE, Layers, note_provider
+from .folding import check_names
 from .gitdir import make_git_dir
 from .removal import discard, sweep
 
@@ -25,6 +26,7 @@ class CloneProvider:
     def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:  # noqa: ARG002
         """Make a git directory by hand, which costs no process, and check out."""
         self.close(store, folder)
+        check_names(store, commit)
         note_provider(folder, self.name)
         tree, git_dir = folder / TREE, folder / GIT_DIR
         make_git_dir(store, git_dir, commit)

@@ -40,6 +40,9 @@ COMPLAINT = "orch: "
 CANNOT_ENTER, NOT_FOUND = 126, 127
 """How this program ends then, as a shell does."""
 
+NO_NAMESPACES = "this host gives no user namespace"
+"""What the system's own words do not tell: "No space left on device" is said when none are allowed."""
+
 PATIENCE_S = 5.0
 """How long an earlier mount may take to go away: the kernel does that after the last process has ended."""
 
@@ -74,7 +77,7 @@ def _isolate(libc: ctypes.CDLL) -> bool:
     uid, gid = os.geteuid(), os.getegid()
     privileged = not libc.unshare(CLONE_NEWNS)
     if not privileged:
-        _call(libc.unshare, CLONE_NEWUSER | CLONE_NEWNS)
+        _call(libc.unshare, CLONE_NEWUSER | CLONE_NEWNS, said=NO_NAMESPACES)
         for name, text in (("setgroups", "deny"), ("gid_map", f"{gid} {gid} 1"), ("uid_map", f"{uid} {uid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
@@ -128,10 +131,10 @@ def _mounted(target: str) -> bool:
     return False
 
 
-def _call(function: Callable[..., int], *arguments: object) -> None:
+def _call(function: Callable[..., int], *arguments: object, said: str = "") -> None:
     if function(*arguments):
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        raise OSError(number, said or os.strerror(number))
 
 
 def main(folder: str, mode: str, argv: list[str]) -> NoReturn:

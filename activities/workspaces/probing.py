@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from .. import processes
@@ -69,10 +70,21 @@ def _flaw(folder: Path) -> str:
     done = processes.run(
         processes.Command(argv, folder / "tree", processes.scrubbed_environment({})), timeout_s=TIMEOUT_S
     )
+    if not done.exit.ok and not _keeps_attributes(folder / "upper"):
+        return f"the state directory's file system ({_file_system(folder)}) keeps no extended attributes"
     if not done.exit.ok:
         said = (done.stdout + done.stderr).decode(errors="replace").strip()
         return said.removeprefix(enter.COMPLAINT) or str(done.exit)
     return _misread(folder / "upper", layer)
+
+
+def _keeps_attributes(folder: Path) -> bool:
+    """Whether a folder takes marks of the kind that an overlay leaves: root's, or anybody's."""
+    for kind in ("trusted", "user"):
+        with suppress(OSError):
+            os.setxattr(folder, f"{kind}.orch", b"y")
+            return True
+    return False
 
 
 def _misread(upper: Path, layer: Path) -> str:

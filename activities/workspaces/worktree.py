@@ -13,6 +13,7 @@ from ..faults import explain
 from ..git import Git, GitError
 from ..store import Store
 from . import BARE, INDEX, RECORD, TREE, Layers, note_provider
+from .folding import check_names
 from .removal import discard, sweep
 
 
@@ -24,6 +25,7 @@ class WorktreeProvider:
     def open(self, store: Store, folder: Path, commit: str, layers: Layers = BARE) -> Path:  # noqa: ARG002
         """Check out into a new worktree; only publishing its entry is done under the store's lock."""
         self.close(store, folder)
+        check_names(store, commit)
         note_provider(folder, self.name)
         tree, admin = folder / TREE, _admin(store, folder)
         tree.mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -286,27 +285,16 @@ def test_what_is_carried_is_copied_once_and_its_links_lead_into_each_workspace(k
     assert here.snapshot(carried=["deps"]).paths == ("a.txt",)
 
 
-def test_an_ordinary_user_has_the_same(kit: Any, tmp_path: Path) -> None:
-    """As nobody: opened, worked in behind the sandbox, recorded, closed; and the workspace is not mounted twice."""
-    if os.geteuid():
-        return  # every other test shows it
-    root = Path("/tmp") / f"orch-nobody-{os.getpid()}"
-    root.mkdir(mode=0o755)
-    script = Path(__file__).with_name("as_nobody.py")
-    try:
-        kit.make_repo(root / "repo", {"a.txt": "a\n", "b.txt": "b\n", "sub/c.txt": "c\n"})
-        for path in (root, *root.rglob("*")):
-            os.chown(path, 65534, 65534, follow_symlinks=False)
-        done = subprocess.run(
-            [sys.executable, script, root],
-            capture_output=True,
-            check=False,
-            text=True,
-            env={**os.environ, "HOME": str(root)},
-        )
-        assert done.stdout.strip() == "a.txt new sub/c.txt sub2/c.txt", done.stderr
-    finally:
-        shutil.rmtree(root)
+def test_an_ordinary_user_has_the_same(kit: Any, user_home: Path, ordinary: Callable[[str], tuple[str, ...]]) -> None:
+    """Opened, worked in behind the sandbox, recorded, closed; and the workspace is not mounted twice."""
+    kit.make_repo(user_home / "repo", {"a.txt": "a\n", "b.txt": "b\n", "sub/c.txt": "c\n"})
+    for path in user_home.rglob("*") if not os.geteuid() else ():
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+
+    argv = (*ordinary("plain"), sys.executable, str(Path(__file__).with_name("as_nobody.py")), str(user_home))
+    done = subprocess.run(argv, capture_output=True, check=False, text=True, env={**os.environ, "HOME": str(user_home)})
+
+    assert done.stdout.strip() == "a.txt new sub/c.txt sub2/c.txt", done.stderr
 
 
 def test_commands_inside_ignore_no_signal(here: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from orch.cli import carrying
+
 GOOD = ("start", "goal", "mend it", "--verify", "sh check.sh", "--agent", "cmd:true", "--detach")
 
 
@@ -115,6 +117,21 @@ def test_full_disk_is_refused(orch: Any, repo: Path, state: Path, monkeypatch: p
     assert done.exit_code == 2
     assert "no space: 10 MiB are free" in done.stderr
     assert "orch gc" in done.stderr
+    assert not state.exists()
+
+
+def test_carrying_more_than_20_gib_is_refused(
+    orch: Any, repo: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carrying, "MAX_BYTES", 4096)
+    (repo / "deps").mkdir()
+    (repo / "deps/large").write_bytes(b"x" * 9000)
+
+    done = orch(*GOOD, "--carry", "deps")
+
+    assert done.exit_code == 2
+    assert "would be carried, at most 4 KiB; the largest: deps" in done.stderr
+    assert "hint: carry less" in done.stderr
     assert not state.exists()
 
 

@@ -81,6 +81,25 @@ async def test_setup_that_hangs_ends_the_run_at_its_limit_before_any_agent(
     assert view.iterations == ()
 
 
+async def test_baseline_that_cannot_be_checked_out_is_refused_before_any_agent(
+    run_goal: RunGoal, project: Path, kit: Any, climb: Callable[[int], str], fingerprint: Any
+) -> None:
+    """A filter whose program is there and fails: nothing but a checkout can tell."""
+    kit.write(project, {".gitattributes": "notes.txt filter=moody\n"})
+    for key, value in (("smudge", "false"), ("clean", "cat"), ("required", "true")):
+        kit.git(project, "config", f"filter.moody.{key}", value)
+    before = fingerprint(project)
+
+    view = await run_goal(climb(3))
+
+    assert view.reason is not None
+    assert view.reason.code is RunReason.PREFLIGHT_FAILED
+    assert "the commit cannot be checked out: " in str(view.reason.data["detail"])
+    assert "moody" in str(view.reason.data["detail"])
+    assert view.iterations == ()
+    assert fingerprint(project) == before
+
+
 def _store(client: Client, run: str) -> Git:
     prepared = RunPrepared.model_validate_json((client.home.run(run) / PREPARED).read_text())
     return Git(client.home.store(prepared.store) / "store.git")

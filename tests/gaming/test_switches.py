@@ -75,7 +75,7 @@ class Off:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-OPEN = {"sandbox": False}
+OPEN: dict[str, Any] = {"sandbox": False}
 RUNGS, NAMED = "rungs are green", ("/verify.sh", "/tests/")
 
 DEFENCES = {
@@ -89,13 +89,6 @@ DEFENCES = {
     ),
     "PATH of rungs": Off("program before the real one", RUNGS, _in_place_of(ladder, "measuring_environment", dict)),
     "fresh copy": Off("ignored file that a rung includes", RUNGS, _measured_where_the_agent_worked),
-    "sandbox, for the state": Off("write to the state", "PWNED", settings=OPEN),
-    "sandbox, for git": Off("write to the git of the checkout", "the checkout has changed", settings=OPEN),
-    "sandbox, for a verdict": Off("forged verdict", RUNGS, settings=OPEN),
-    "sandbox, for credentials": Off("read credentials", "a secret is in the tree", settings=OPEN),
-    "sandbox, for processes": Off("read the command lines of others", "a secret is in the tree", settings=OPEN),
-    "sandbox, for sockets": Off("socket of a daemon", "a daemon was reached", settings=OPEN),
-    "sandbox, for progress": Off("rung forges the progress of others", "progress of another", settings=OPEN),
     "no network": Off("rung reaches the network", "the network was reached", settings={"network": True}),
     "engine's ports": Off(
         "reach the engine", "the engine was reached", _in_place_of(places, "guarded", lambda argv, *_: argv)
@@ -103,6 +96,18 @@ DEFENCES = {
     "engine's ports, by detours": Off("reach the engine", "the engine was reached", _no_filter),
     "sweep": Off("process left behind", "still running", _nothing_swept, OPEN),
 }
+
+
+SANDBOX = {
+    "for the state": Off("write to the state", "PWNED"),
+    "for git": Off("write to the git of the checkout", "the checkout has changed"),
+    "for a verdict": Off("forged verdict", RUNGS),
+    "for credentials": Off("read credentials", "a secret is in the tree"),
+    "for processes": Off("read the command lines of others", "a secret is in the tree"),
+    "for sockets": Off("socket of a daemon", "a daemon was reached"),
+    "for progress": Off("rung forges the progress of others", "progress of another"),
+}
+"""What the sandbox is for: one scene without it serves them all, one after the other."""
 
 
 @pytest.mark.parametrize("name", DEFENCES)
@@ -114,10 +119,33 @@ async def test_defence_that_is_off_is_noticed(
     scene = Scene(tmp_path / "scene", kit, ladder=QUICK, **off.settings)
     await scene.prepare()
 
-    left = await scene.attempt(1, CHEATS[off.cheat].script)
+    found = await _found(scene, 1, off)
 
-    found = [*scene.breaches(CHEATS[off.cheat], left), *scene.damage()]
+    await _end(scene)
+    assert any(off.breach in breach for breach in found), found
+
+
+async def test_sandbox_that_is_off_is_noticed_by_each_cheat_that_it_is_for(kit: ModuleType, tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "scene", kit, ladder=QUICK, **OPEN)
+    await scene.prepare()
+    unnoticed, before = {}, set[str]()
+
+    for number, (name, off) in enumerate(SANDBOX.items(), 1):
+        found = await _found(scene, number, off)
+        if not any(off.breach in breach for breach in found if breach not in before):
+            unnoticed[name] = found
+        before |= set(scene.damage())
+
+    await _end(scene)
+    assert unnoticed == {}
+
+
+async def _found(scene: Scene, candidate: int, off: Off) -> list[str]:
+    left = await scene.attempt(candidate, CHEATS[off.cheat].script)
+    return [*scene.breaches(CHEATS[off.cheat], left), *scene.damage()]
+
+
+async def _end(scene: Scene) -> None:
     await scene.close()
     for job in find_jobs(scene.home.root):
         processes.end_marked(supervisor.MARK, str(job))
-    assert any(off.breach in breach for breach in found), found

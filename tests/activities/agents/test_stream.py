@@ -18,7 +18,7 @@ MB = 1 << 20
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 values = texts | st.none() | st.integers() | st.lists(texts, max_size=2) | st.dictionaries(texts, texts, max_size=2)
 lines = st.dictionaries(texts, values, max_size=3).map(lambda event: json.dumps(event).encode())
-noise = st.binary(max_size=20) | st.sampled_from([b"", b"  ", b"[1]", b"null", b'{"half": ', b"\xff{}", b"\r"])
+noise = st.binary(max_size=20) | st.sampled_from([b"", b"  ", b"[1]", b"null", b'{"half": ', b"\xff{}", b"\r", b"\x0b"])
 
 
 def read(chunks: Iterable[bytes]) -> tuple[list[dict[str, object]], int]:
@@ -51,6 +51,7 @@ def test_any_split_gives_the_same_events(written: list[bytes], cuts: list[int]) 
     [
         (b"", [], 0),
         (b"\n\r\n  \n", [], 0),
+        (b"\x0b\n{}\x0c\n\x0b{}\n\x0b", [], 4),
         (b'{"a": 1}', [{"a": 1}], 0),
         (b'{"a": 1}\r\n{"a": 2}\r\n', [{"a": 1}, {"a": 2}], 0),
         (b'{"a": 1}\n{"a": ', [{"a": 1}], 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -209,6 +210,25 @@ def test_removal_that_fails_is_told_and_nothing_is_counted(state: Any) -> None:
     assert found.bytes == 0
     assert folder.exists()
     assert state.store.resolve("refs/orch/run/baseline")
+
+
+def test_what_cannot_be_deleted_is_told_with_what_is_in_the_way_and_not_counted(state: Any) -> None:
+    """G43: something is mounted in what was renamed away."""
+    (state.home.root / "trash/one/mounted").mkdir(parents=True)
+    (state.home.root / "trash/one/file").write_bytes(b"x" * 50_000)
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom orch.activities.home import Home\n"
+        "from orch.activities.collecting.plan import collect\n"
+        "for item in collect(Home(Path(sys.argv[1])), frozenset()):\n print(item.kind, item.bytes, item.flaw)"
+    )
+    mounting = 'mount -t tmpfs none "$0/trash/one/mounted" && touch "$0/trash/one/mounted/x" && exec "$@"'
+    argv = ["unshare", "-r", "-m", "sh", "-c", mounting, state.home.root, sys.executable, "-c", script, state.home.root]
+
+    done = subprocess.run(argv, capture_output=True, check=True, text=True)
+
+    kind, count, flaw = done.stdout.strip().split(" ", 2)
+    assert (kind, flaw) == ("trash", f"Device or resource busy: {state.home.root}/trash/one/mounted")
+    assert int(count) >= 50_000
 
 
 def test_read_only_folders_and_interrupted_removals_go_too(state: Any) -> None:
