@@ -11,13 +11,16 @@ import functools
 import json
 import os
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from .. import processes
 from ..home import Home
 from . import Launcher, closed_ports
+from .view import Needs, box
 
 OPEN_ENGINE = "agents can reach the engine on loopback, and so start runs outside of the sandbox"
 
@@ -35,8 +38,7 @@ def guarded(argv: tuple[str, ...], ports: frozenset[int], launcher: Launcher) ->
     """The command of a box without a way to the ports; itself where that cannot be had (`flaw`)."""
     if not ports or flaw(launcher):
         return argv
-    closed, rules = ",".join(map(str, sorted(ports))), _rules.get(ports, -1)
-    return (PYTHON, "-I", "-S", "-c", _program(), closed, str(rules), *argv)
+    return _words(argv, ports)
 
 
 def shared_rules(ports: frozenset[int], launcher: Launcher) -> tuple[int, ...]:
@@ -57,7 +59,7 @@ def flaw(launcher: Launcher) -> str:
     """Why the engine's ports cannot be closed to commands in its boxes; empty when they can."""
     if launcher.image:
         return f"{launcher.name} runs an image, which may lack what closes ports"
-    return _kernel()
+    return _kernel() or ("" if launcher.name == "bwrap" else _in_box(launcher))
 
 
 def hides_sockets(launcher: Launcher) -> bool:
@@ -97,6 +99,25 @@ def _listening(pid: object) -> set[object]:
 @functools.cache
 def _kernel() -> str:
     return closed_ports.flaw()
+
+
+@functools.cache
+def _in_box(launcher: Launcher) -> str:
+    """Why it fails in a box, tried once: container engines have filters of their own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, argv = Path(name), _words(("true",), frozenset({1}))
+        needs = Needs(argv, os.environ.get("PATH", ""), folder / "state", tmp=folder)
+        command = processes.Command(
+            launcher.wrap(argv, box(needs, network=True)), folder, processes.scrubbed_environment({})
+        )
+        done = processes.run(command, timeout_s=60)
+    said = done.stderr.decode(errors="replace").strip() or str(done.exit)
+    return "" if done.exit.ok else f"not in boxes of {launcher.name}: {said}"
+
+
+def _words(argv: tuple[str, ...], ports: frozenset[int]) -> tuple[str, ...]:
+    closed, rules = ",".join(map(str, sorted(ports))), _rules.get(ports, -1)
+    return (PYTHON, "-I", "-S", "-c", _program(), closed, str(rules), *argv)
 
 
 @functools.cache

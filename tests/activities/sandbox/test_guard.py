@@ -17,6 +17,7 @@ from orch.activities.home import Home
 from orch.activities.jobs import Job, Step, run_job
 from orch.activities.runs import _sandbox
 from orch.activities.sandbox import closed_ports, guard
+from orch.activities.sandbox.bubblewrap import Bubblewrap
 from orch.activities.sandbox.container import Container
 from orch.activities.sandbox.guard import engine_ports, guarded
 from orch.activities.sandbox.registry import LAUNCHERS
@@ -206,6 +207,21 @@ def test_on_an_old_kernel_commands_run_and_run_and_doctor_say_what_is_open(old_k
     (found,) = [one for one in doctor._sandbox() if one.grade != "ok"]
     assert (found.grade, found.said) == ("warn", f"{guard.OPEN_ENGINE} ({why})")
     assert "Linux 6.7" in found.mend
+
+
+class Other(Bubblewrap):
+    """A launcher that has to be tried."""
+
+    name = "other"
+
+
+def test_a_launcher_whose_boxes_forbid_it_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert guard.flaw(Other()) == ""
+    unknown_right = guard._program().replace("\nTCP = 3\n", "\nTCP = 1 << 40\n")
+    monkeypatch.setattr(guard, "_program", lambda: unknown_right)
+    refusing = Other()
+    assert guarded(("true",), frozenset({1}), refusing) == ("true",)
+    assert guard.flaw(refusing).startswith("not in boxes of other: orch: the engine's ports cannot be closed")
 
 
 def test_an_image_of_the_users_is_not_asked_to_close_ports(monkeypatch: pytest.MonkeyPatch) -> None:
