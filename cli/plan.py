@@ -67,7 +67,7 @@ def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
         return GoalPlan(request, (*_facts(request), *facts))
     preflight.operation(repository, request.promote)
     preflight.space(lambda: preflight.tree_bytes(repository), state)
-    carrying.check(repository, contract.carry, free=free_bytes(state))
+    carrying.check(repository, contract.carry, free=free_bytes(state), copies=lambda: carrying.copies(state))
     return GoalPlan(request, (*_facts(request), *facts, *carrying.suggestions(repository, contract.carry)))
 
 
