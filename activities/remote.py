@@ -96,7 +96,8 @@ def fetch_remote(home: Home, source: Remote) -> tuple[Store, str]:
     check_git()
     store = store_for(home, source)
     if store.git_dir.is_dir() and _is_id(source.ref) and store.resolve(source.ref) == source.ref:
-        (store.path / USED).touch()
+        with store.lock():  # a collection that began before has ended
+            (store.path / USED).touch()
         return store, source.ref
     store.path.mkdir(parents=True, exist_ok=True)
     name, oid = _asked(store, source)
