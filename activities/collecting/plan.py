@@ -103,9 +103,9 @@ def survey(home: Home, dead: frozenset[str], policy: Policy, finders: tuple[Find
         gone = frozenset(one.run for one in chosen if one.kind in {"result", "ref"})
         later = [one for find in LATER for one in finding.all(partial(find, scene, gone))]
         want -= sum(one.bytes for one in chosen)
-        chosen += choose(later, older_s=policy.older_s, want=want, now=scene.now)
         away = [one for find in ELSEWHERE for one in finding.all(partial(find, scene, gone))]
-        chosen += choose(away, older_s=policy.older_s, want=0.0, now=scene.now)
+        chosen += choose(away, older_s=policy.older_s, want=0.0, now=scene.now)  # first: it asks the stores
+        chosen += choose(later, older_s=policy.older_s, want=want, now=scene.now)
     return Plan(scene, tuple(_apart(chosen)), tuple(finding.flaws))
 
 
