@@ -99,7 +99,7 @@ def fetch_remote(home: Home, source: Remote) -> tuple[Store, str]:
         with store.lock():  # a collection that began before has ended
             (store.path / USED).touch()
         return store, source.ref
-    store.path.mkdir(parents=True, exist_ok=True)
+    home.root.mkdir(parents=True, exist_ok=True)
     name, oid = _asked(store, source)
     ensure_bare(store, "sha1" if len(oid) == len("0" * 40) else "sha256")
     with store.lock():
@@ -180,7 +180,8 @@ def _patient(store: Store, limit: int, **env: str) -> Git:
 
 def _alone(store: Store) -> Git:
     """Git as it is for this user outside of all repositories."""
-    return Git(store.path, {"GIT_CEILING_DIRECTORIES": str(store.path.parent)})
+    root = store.home.root
+    return Git(root, {"GIT_CEILING_DIRECTORIES": str(root.parent)})
 
 
 def _unreadable(source: Remote, status: int, err: str, limit: int) -> RefusedError:

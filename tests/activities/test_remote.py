@@ -137,6 +137,7 @@ def test_missing_and_empty_repositories_are_refused(home: Home, tmp_path: Path, 
         fetch_remote(home, remote((tmp_path / "gone.git").as_uri()))
     with pytest.raises(RefusedError, match=r"empty\.git has no commit at its HEAD"):
         fetch_remote(home, remote((tmp_path / "empty.git").as_uri()))
+    assert list(home.root.iterdir()) == []
 
 
 def test_host_that_never_answers_is_given_up(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
