@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..workflows.model.event import EVENT, Event
-from ..workflows.model.goal import PrepareRun, RunPrepared
+from ..workflows.model.goal import PrepareRun, RunPrepared, is_url
 from .home import Home
 
 REQUEST = "request.json"
@@ -32,6 +32,12 @@ def keep_request(home: Home, request: PrepareRun) -> None:
 def kept_request(home: Home, run: str) -> PrepareRun:
     """What the run was prepared for."""
     return PrepareRun.model_validate_json((home.run(run) / REQUEST).read_text(encoding="utf-8"))
+
+
+def kept_checkout(home: Home, run: str) -> Path | None:
+    """The user's working tree; None for a URL, and on hosts where the run did not begin."""
+    repo = kept_request(home, run).repo
+    return None if is_url(repo) or not repo else Path(repo)
 
 
 def kept_prepared(home: Home, run: str) -> RunPrepared | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .artifacts import kept_request, write_whole
+from .artifacts import kept_checkout, write_whole
 from .carry import carried_paths, carry
 from .store import Store
 from .workspaces.bases import boot, is_made, make_layer
@@ -24,9 +24,9 @@ def carried_layer(store: Store, run: str, globs: Sequence[str]) -> tuple[str, ..
     kept = store.home.run(run) / KEPT
     if kept.exists() and is_made(store, name := kept.read_text(encoding="utf-8")):
         return (name,)
-    source = Path(kept_request(store.home, run).repo)
-    paths = carried_paths(source, globs)
-    if not paths:
+    source = kept_checkout(store.home, run)
+    paths = carried_paths(source, globs) if source else []
+    if source is None or not paths:
         return ()
     name = make_layer(store, f"carried-{_digest(source, paths)}-{boot()}", lambda tree: _fill(source, tree, paths))
     write_whole(kept, name)

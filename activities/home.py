@@ -20,6 +20,7 @@ class Home:
     ├── engine/            the local engine's database, locks, logs and addresses
     ├── slots/  ports/     one file per occupied slot or port block, naming its attempt
     ├── stores/<key>/      store.git, its lock, verdicts, reservations
+    ├── exchanges/         one file per repository and artifact store it was published in
     └── runs/<id>/         ledger.jsonl, attempts/<name>/ (prompt, output, workspace)
     """
 

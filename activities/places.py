@@ -12,7 +12,7 @@ from ..workflows.errors import HostFaultError
 from ..workflows.model.attempt import AttemptKey
 from ..workflows.model.goal import PrepareRun
 from . import slots
-from .artifacts import kept_prepared, kept_request
+from .artifacts import kept_checkout, kept_prepared, kept_request
 from .home import Home
 from .processes import scrubbed_environment
 from .sandbox import Profile
@@ -119,7 +119,7 @@ class Place:
             self.home.root,
             tmp=private[1],
             tree=self.tree,
-            repo=Path(self._request.repo),
+            repo=kept_checkout(self.home, self.key.run),
             names=self._names(),
             writable=(*grants.writable, private[0]),
             readable=(*self._git(), *grants.readable),

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..workflows.model.base import Sha
+from ..workflows.model.goal import is_url
 from ..workflows.model.promotion import Promote, PromoteMode, PromoteTarget, Promotion
 from ..workflows.model.reason import Datum, PromotionReason, Reason
 from . import renames
@@ -39,6 +40,10 @@ def promote(home: Home, request: Promote) -> Promotion:
     """Move the user's tree or a branch to the result; a refusal is a value and leaves all as it was."""
     if request.target.mode is PromoteMode.NONE:
         return Promotion(target=request.target)
+    if is_url(request.repo):
+        cause = f"{request.repo} has no working tree here"
+        reason = Reason[PromotionReason](code=PromotionReason.UNSUPPORTED, data={"cause": cause})
+        return Promotion(target=request.target, refused=reason)
     repository, store = inspect(Path(request.repo)), Store(home, request.store)
     if request.target.mode is PromoteMode.BRANCH:
         return publish(repository, store, request)

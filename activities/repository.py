@@ -59,7 +59,7 @@ class Repository:
 
 def inspect(path: Path) -> Repository:
     """Find the repository that holds `path`; raise RefusedError, with the mend, when it cannot be used."""
-    _check_git()
+    check_git()
     folder = _real_folder(path)
     git = Git(folder)
     _check_working_tree(git, folder)
@@ -74,7 +74,8 @@ def inspect(path: Path) -> Repository:
     )
 
 
-def _check_git() -> None:
+def check_git() -> None:
+    """Raise RefusedError when there is no git, or one too old."""
     if shutil.which("git") is None:
         raise RefusedError("git is not installed", hint=f"install git {_dotted(MIN_GIT)} or newer")
     version = Git(Path("/")).text("version")

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, CloseAttempt
 from ..workflows.model.contract import SecretUse
-from ..workflows.model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode
+from ..workflows.model.goal import Baseline, CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode, is_url
 from ..workflows.model.placement import Exchange
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
 from ..workflows.model.reason import Reason, RunReason
@@ -22,6 +22,7 @@ from .effect import effect, in_thread
 from .exchange.bundles import bring, publish, publish_baseline
 from .exchange.depot import Depot
 from .home import Home
+from .remote import remote, remote_baseline
 from .repository import Repository, inspect
 from .sandbox import guard
 from .sandbox.registry import chosen, probe
@@ -62,13 +63,13 @@ class Runs:
             return kept
         artifacts.keep_request(self._home, request)
         try:
-            prepared = self._prepared(request, inspect(Path(request.repo)))
+            prepared = self._prepared(request)
         except RefusedError as error:
             prepared = _refused(request, RunReason.PREFLIGHT_FAILED, detail=error.message, hint=error.hint)
         artifacts.write_whole(self._home.run(request.run) / artifacts.PREPARED, prepared.model_dump_json())
         return prepared
 
-    def _prepared(self, request: PrepareRun, repository: Repository) -> RunPrepared:
+    def _prepared(self, request: PrepareRun) -> RunPrepared:
         load_prices(self._home.root)
         secrets.given(self._home, request.run, SecretUse.AGENT)  # where nobody looked them up, a refusal comes now
         choose(self._home)
@@ -77,15 +78,15 @@ class Runs:
             if missing := agent.adapter.missing(agent.spec, request.path or None):
                 raise RefusedError(f"agent {spec!r}: program {missing!r} is not on this host")
         sandboxed, warnings = _sandbox(request.sandbox)
-        warnings += editable_installs(request.path or os.environ.get("PATH", ""), repository.top)
-        if request.promote.mode is PromoteMode.WORKTREE and repository.operation:
-            raise RefusedError(f"a {repository.operation} is in progress in {request.repo}")
-        store = Store.of(self._home, repository)
-        if request.promote.mode is PromoteMode.WORKTREE:
-            holder = reservations.reserve(self._home, store, repository.top, request.run)
-            if holder != request.run:
+        if is_url(request.repo):
+            store, baseline = self._fetched(request)
+        else:
+            repository = inspect(Path(request.repo))
+            warnings += editable_installs(request.path or os.environ.get("PATH", ""), repository.top)
+            store = Store.of(self._home, repository)
+            if holder := self._rival(request, repository, store):
                 return _refused(request, RunReason.TREE_BUSY, run=holder)
-        baseline = take_baseline(store, repository, request.run, carried=request.contract.carry)
+            baseline = take_baseline(store, repository, request.run, carried=request.contract.carry)
         check_names(store, baseline.commit)
         if request.exchange:
             Depot(request.exchange).probe()
@@ -97,6 +98,20 @@ class Runs:
             sandbox=sandboxed,
             warnings=warnings,
         )
+
+    def _fetched(self, request: PrepareRun) -> tuple[Store, Baseline]:
+        if request.promote.mode is not PromoteMode.NONE:
+            raise RefusedError(f"{request.repo} has no working tree here", hint="start with --promote none")
+        return remote_baseline(self._home, remote(request.repo, request.ref), request.run)
+
+    def _rival(self, request: PrepareRun, repository: Repository, store: Store) -> str:
+        """Reserve the tree that is promoted into; who holds it already, if so."""
+        if request.promote.mode is not PromoteMode.WORKTREE:
+            return ""
+        if repository.operation:
+            raise RefusedError(f"a {repository.operation} is in progress in {request.repo}")
+        holder = reservations.reserve(self._home, store, repository.top, request.run)
+        return "" if holder == request.run else holder
 
     def _move_head(self, request: MoveHead) -> None:
         store = Store(self._home, request.store)

@@ -34,6 +34,11 @@ def copy_settings(repository: Repository, git_dir: Path) -> None:
         _write(git_dir / "info" / name, source.read_bytes() if source.is_file() else b"")
 
 
+def copy_own_settings(git: Git, git_dir: Path) -> None:
+    """The same for a repository that is nowhere on this host: those that its user has for all repositories."""
+    _write(git_dir / FILE, _config(git.lines("config", "--list", "-z", "--includes")))
+
+
 class Carried(Value):
     """Those settings for a host that does not have the user's repository; files as Latin-1 text, byte for byte."""
 

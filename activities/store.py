@@ -51,8 +51,13 @@ def store_key(repository: Repository) -> str:
     """A stable, readable name: every worktree of a repository, by whatever path it is entered, has the same one."""
     path = repository.common_dir
     name = path.parent.name if path.name == ".git" else path.name.removesuffix(".git")
+    return readable_key(name, os.fsencode(path))
+
+
+def readable_key(name: str, place: bytes) -> str:
+    """A key for what is called `name` and lies at `place`."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "repository"
-    return f"{slug}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
+    return f"{slug}-{hashlib.sha256(place).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)

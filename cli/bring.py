@@ -12,6 +12,7 @@ from ..activities.artifacts import append_events
 from ..workflows.errors import RefusedError
 from ..workflows.model.base import Sha
 from ..workflows.model.event import BaselineTaken, Event, IterationDecided, RunEnded, RunPromoted, RunStarted
+from ..workflows.model.goal import is_url
 from ..workflows.model.promotion import Promote, PromoteTarget, Promotion
 from ..workflows.model.reason import RunReason
 from .link import Link
@@ -50,6 +51,7 @@ async def promote(link: Link, run: str, target: PromoteTarget | None) -> Promoti
 
     found = await outcome(link, run)
     _require_verified(run, _last(await all_events(link, run), RunEnded))
+    _require_tree(link, found)
     to = target or PromoteTarget()
     request = Promote(run=run, repo=found.repo, store=found.store, old=found.start, new=found.head, target=to)
     moved = await asyncio.to_thread(promotion.promote, link.home, request)
@@ -64,6 +66,7 @@ async def restore(link: Link, run: str) -> Promotion:
     found = await outcome(link, run)
     if _last(await all_events(link, run), RunEnded) is None:
         raise _not_ended(run)
+    _require_tree(link, found)
     return await asyncio.to_thread(
         promotion.restore, link.home, run=run, repo=found.repo, store=found.store, old=found.start, new=found.head
     )
@@ -77,6 +80,18 @@ def _require_verified(run: str, end: RunEnded | None) -> None:
         raise RefusedError(
             f"{run} has no verified result: {sentence(end.reason)}",
             hint=f"a candidate's change is still to be had: orch diff {run} --candidate N | git apply",
+        )
+
+
+def _require_tree(link: Link, found: Outcome) -> None:
+    """A repository that was given as a URL has no tree here that could move."""
+    if is_url(found.repo):
+        from ..activities.store import Store
+
+        fetch = f"git fetch {Store(link.home, found.store).git_dir} refs/orch/{found.run}/head"
+        raise RefusedError(
+            f"{found.run} works on {found.repo}: there is no working tree here",
+            hint=f"in a clone of it: {fetch}   (or: orch diff {found.run} | git apply)",
         )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..workflows.errors import RefusedError
 from .nearest import nearest
-from .talk import clean, size
+from .talk import clean, plural, size
 
 if TYPE_CHECKING:
     from ..activities.repository import Repository
@@ -18,7 +18,7 @@ MAX_BYTES = 20 << 30
 """More than this is no dependency folder but a mistake."""
 
 COPIES = 2
-"""A carried path is copied at least into a workspace and into a measured copy."""
+"""A carried path is copied at least into a workspace and into a measured copy; overlays all show one copy."""
 
 USUAL = (".venv", "venv", "node_modules", ".env", ".env.local", ".tox", "vendor", "Pods")
 """What a fresh checkout commonly lacks and cannot run without."""
@@ -35,12 +35,26 @@ class Flaw(NamedTuple):
     mend: str
 
 
-def check(found: Repository, globs: Sequence[str], *, free: int) -> None:
-    """Refuse globs that match nothing or only tracked files, and more than can be copied; `free` in bytes."""
+def check(found: Repository, globs: Sequence[str], *, free: int, copies: Callable[[], int] = lambda: COPIES) -> None:
+    """Refuse globs that match nothing or only tracked files, and more than can be copied.
+
+    `free` is in bytes; `copies` tells how many there will be, and is asked where that decides.
+    """
     for flaw in flaws(found, globs):
         raise RefusedError(flaw.message, hint=flaw.mend)
-    for message in too_much(found.top, globs, free=free):
+    for message in too_much(found.top, globs, free=free, copies=copies):
         raise RefusedError(message, hint="carry less: name the folders that are needed, or give a set-up instead")
+
+
+def copies(state: Path) -> int:
+    """How often a run copies what it carries, by the provider of this host's workspaces."""
+    from ..activities.home import Home
+    from ..activities.workspaces.registry import choose
+    from ..worker.state import open_state
+
+    home = Home(state)
+    open_state(home)
+    return 1 if choose(home).name == "overlay" else COPIES
 
 
 def flaws(found: Repository, globs: Sequence[str]) -> Iterator[Flaw]:
@@ -61,17 +75,18 @@ def flaws(found: Repository, globs: Sequence[str]) -> Iterator[Flaw]:
             )
 
 
-def too_much(top: Path, globs: Sequence[str], *, free: int) -> Iterator[str]:
+def too_much(top: Path, globs: Sequence[str], *, free: int, copies: Callable[[], int]) -> Iterator[str]:
     """Why what is carried is too much, with its size and its largest folders; nothing when it is not."""
     from ..activities.carry import carried_paths
 
     sizes = _sizes(top, carried_paths(top, globs))
     total = sum(sizes.values())
-    if total <= MAX_BYTES and total * COPIES <= free:
+    if total <= MAX_BYTES and (total * COPIES <= free or total * copies() <= free):
         return
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:_LARGEST]
     named = ", ".join(f"{clean(str(path))} {size(count)}" for path, count in largest)
-    limit = f"at most {size(MAX_BYTES)}" if total > MAX_BYTES else f"{size(free)} are free for {COPIES} copies or more"
+    room = f"{size(free)} are free for {plural(copies(), 'copy')} or more"
+    limit = f"at most {size(MAX_BYTES)}" if total > MAX_BYTES else room
     yield f"carry: {size(total)} would be carried, {limit}; the largest: {named}"
 
 

@@ -15,7 +15,7 @@ from .yaml_lines import Document, read_yaml
 NAME = "orch.yaml"
 """The file's name."""
 
-_NEVER = {"goal", "repo", "id"}
+_NEVER = {"goal", "repo", "ref", "id"}
 _DURATIONS = {"deadline", "attempt-timeout", "rung-timeout"}
 _PATHS = {"contract", "goal-file", "prompt-template"}
 _EXCLUDES = {

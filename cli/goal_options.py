@@ -18,8 +18,9 @@ _OPTIONS = (
     click.argument("goal", metavar="[TEXT]", default=""),
     click.option("--goal-file", type=_FILE, help="Read the goal from a text file."),
     click.option(
-        "--repo", type=_FILE, default=".", show_default=True, help="A folder of the git repository to work on."
+        "--repo", default=".", show_default=True, help="A folder of the git repository to work on, or a URL of one."
     ),
+    click.option("--ref", default="", metavar="NAME", help="Of a URL: branch, tag or full commit id [default: HEAD]."),
     click.option(
         "--verify", multiple=True, metavar="CMD", help="A rung: a shell line that passes on exit 0. Repeatable."
     ),
@@ -78,7 +79,12 @@ _OPTIONS = (
     ),
     click.option("--needs", multiple=True, metavar="LABEL", help="What a host must have, e.g. gpu. Repeatable."),
     click.option("--priority", type=int, help="1 to 5: of runs that wait for one host, the smaller goes first."),
-    click.option("--promote", default="", metavar="TARGET", help="worktree, branch:NAME or none [default: worktree]."),
+    click.option(
+        "--promote",
+        default="",
+        metavar="TARGET",
+        help="worktree, branch:NAME or none [default: worktree; none for a URL].",
+    ),
     click.option("--id", default="", metavar="ID", help="The id [default: made from the goal]."),
 )
 

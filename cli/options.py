@@ -13,7 +13,8 @@ class GoalOptions(Value):
     Attributes:
         goal: what the agents are asked to reach, in words.
         goal_file: a text file that holds the goal instead.
-        repo: a folder of the user's working tree.
+        repo: a folder of the user's working tree; or a URL, as a string.
+        ref: of a URL, a branch, a tag or a full commit id; empty for its HEAD.
         verify: shell lines, each a rung.
         contract: a YAML contract file, instead of `verify`, `protect`, `setup`, `carry`, `secret` and `rung_timeout`.
         candidates: competing attempts per iteration.
@@ -43,7 +44,8 @@ class GoalOptions(Value):
 
     goal: str = ""
     goal_file: Path | None = None
-    repo: Path = Path()
+    repo: Path | str = Path()
+    ref: str = ""
     verify: tuple[str, ...] = ()
     contract: Path | None = None
     candidates: int | None = None

@@ -13,16 +13,17 @@ from pydantic import ValidationError
 from ..activities.collecting.disk import free_bytes
 from ..workflows.errors import RefusedError
 from ..workflows.model.contract import Contract, Rung
-from ..workflows.model.goal import USUAL_PRIORITY, GoalRequest, SandboxMode
+from ..workflows.model.goal import USUAL_PRIORITY, GoalRequest, SandboxMode, is_url
 from ..workflows.model.placement import Placement
 from ..workflows.model.promotion import PromoteTarget
-from . import carrying, placing, preflight
+from . import carrying, placing, preflight, sources
 from .contract_file import load_contract
 from .defaults import with_defaults
 from .derived_protection import resolve
 from .durations import show_duration
 from .options import GoalOptions
 from .reading import reader
+from .sources import Source
 from .talk import clean, one_line, plural
 
 MAX_GOAL_BYTES = 1 << 20
@@ -50,18 +51,23 @@ class GoalPlan:
 def resolve_goal(options: GoalOptions, *, state: Path) -> GoalPlan:
     """Resolve and check; RefusedError before anything is created or started. `state` is the state directory."""
     preflight.contradictions(options)
-    repository = preflight.repository(options.repo)
-    options = with_defaults(options, repository.top)
-    preflight.contradictions(options)
-    contract, facts = _contract(options, repository.top)
-    request = _sealed(_request(options, repository.top, contract), options, state)
+    with sources.opened(options.repo, options.ref, state) as source:
+        options = with_defaults(options, source.root)
+        preflight.contradictions(options)
+        contract, facts = _contract(options, source.root)
+        request = _sealed(_request(options, source, contract), options, state)
     preflight.programs(request)
     preflight.usable(request)
     preflight.sandbox(request.sandbox)
     placing.check(request)
+    sources.check(source, promote=str(request.promote), carry=contract.carry)
+    repository = source.repository
+    if repository is None:
+        preflight.space(lambda: source.bytes, state)
+        return GoalPlan(request, (*_facts(request), *facts))
     preflight.operation(repository, request.promote)
-    preflight.space(repository, state)
-    carrying.check(repository, contract.carry, free=free_bytes(state))
+    preflight.space(lambda: preflight.tree_bytes(repository), state)
+    carrying.check(repository, contract.carry, free=free_bytes(state), copies=lambda: carrying.copies(state))
     return GoalPlan(request, (*_facts(request), *facts, *carrying.suggestions(repository, contract.carry)))
 
 
@@ -112,12 +118,13 @@ def _rung(line: str, index: int, timeout: dict[str, float]) -> Rung:
     return Rung.model_validate({"name": f"verify-{index}", "run": line, **timeout})
 
 
-def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalRequest:
+def _request(options: GoalOptions, source: Source, contract: Contract) -> GoalRequest:
     caps = preflight.caps(_caps(options))
     try:
         return GoalRequest(
             run=options.id or run_id("goal", contract.goal),
-            repo=str(root),
+            repo=source.repo,
+            ref=source.commit,
             host="",
             contract=contract,
             agents=preflight.agents(options.agent, caps),
@@ -133,7 +140,7 @@ def _request(options: GoalOptions, root: Path, contract: Contract) -> GoalReques
                 away_s=placing.host_away(os.environ),
             ),
             priority=USUAL_PRIORITY if options.priority is None else options.priority,
-            promote=promote_target(options.promote),
+            promote=promote_target(options.promote or ("none" if source.repository is None else "")),
             path=os.environ.get("PATH", ""),
         )
     except ValidationError as error:
@@ -191,7 +198,7 @@ def _facts(request: GoalRequest) -> list[str]:
     limits += [f"deadline in {show_duration(caps.deadline_s)}"] if caps.deadline_s else []
     lines = [
         f"goal: {one_line(contract.goal, 100)}",
-        f"tree: {clean(request.repo)}, promoted to {request.promote}",
+        _where(request),
         f"ladder: {' → '.join(one_line(rung.run, 60) for rung in contract.rungs)}",
         f"candidates: {caps.candidates} per iteration, {', '.join(limits)}",
     ]
@@ -201,3 +208,9 @@ def _facts(request: GoalRequest) -> list[str]:
     lines += [f"set-up: {one_line(contract.setup, 80)}"] if contract.setup else []
     given = (f"{s.name} from {one_line(s.source, 60)}, to {' and '.join(s.to)}" for s in contract.secrets)
     return lines + ([f"secrets: {'; '.join(given)}"] if contract.secrets else [])
+
+
+def _where(request: GoalRequest) -> str:
+    if not is_url(request.repo):
+        return f"tree: {clean(request.repo)}, promoted to {request.promote}"
+    return f"repository: {clean(request.repo)} at {request.ref[:12]}; the result stays here: orch diff {request.run}"

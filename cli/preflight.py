@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,13 +53,6 @@ def contradictions(options: GoalOptions) -> None:
 
 def _flag(name: str) -> str:
     return "TEXT" if name == "goal" else f"--{name.replace('_', '-')}"
-
-
-def repository(path: Path) -> Repository:
-    """The user's repository; refused when there is none."""
-    from ..activities.repository import inspect
-
-    return inspect(path)
 
 
 def goal(text: str, *, needed: bool) -> str:
@@ -251,12 +245,12 @@ def operation(found: Repository, target: PromoteTarget) -> None:
         )
 
 
-def space(found: Repository, state: Path) -> None:
-    """Refuse to fill the disk that holds the state directory."""
+def space(tree: Callable[[], int], state: Path) -> None:
+    """Refuse to fill the disk that holds the state directory; `tree` tells the bytes of a copy."""
     free = free_bytes(state)
     if free >= AMPLE_BYTES:
         return
-    needed = max(FLOOR_BYTES, COPIES * tree_bytes(found))
+    needed = max(FLOOR_BYTES, COPIES * tree())
     if free < needed:
         raise RefusedError(
             f"no space: {free >> 20:,} MiB are free beside {state}, a run of this tree needs {needed >> 20:,} MiB",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
+from ..workflows.model.goal import is_url
 from ..workflows.model.outcome import OutcomeKind
 from ..workflows.model.reason import CandidateReason, Datum, PromotionReason, Reason, RunReason
 from ..workflows.model.view import CandidateView, RunView
@@ -209,7 +210,7 @@ def next_step(view: RunView) -> str:
     if view.reason is None:
         return ""
     if view.reason.code is RunReason.DONE:
-        return f"orch diff {view.id}, then: orch promote {view.id}"
+        return _result_step(view)
     return (_mend(view) or _SUGGEST.get(view.reason.code, "")).format(id=view.id)
 
 
@@ -220,6 +221,12 @@ def _mend(view: RunView) -> str:
     outcomes = {candidate.outcome for candidate in view.iterations[-1].candidates}
     (outcome,) = outcomes if len(outcomes) == 1 else {""}
     return _MEND.get(OutcomeKind(outcome), "") if outcome else ""
+
+
+def _result_step(view: RunView) -> str:
+    if is_url(view.repo):
+        return f"orch diff {view.id} | git apply, in a clone   (orch promote {view.id} says how to fetch the commits)"
+    return f"orch diff {view.id}, then: orch promote {view.id}"
 
 
 def _promoted_step(view: RunView) -> str:

@@ -26,7 +26,7 @@ from ..workflows.errors import RefusedError, UnreachableError
 from ..workflows.host import ORCH_QUEUE
 from ..workflows.model.base import Value
 from ..workflows.model.event import Event, LedgerPage
-from ..workflows.model.goal import GoalRequest
+from ..workflows.model.goal import GoalRequest, is_url
 from ..workflows.model.reason import Reason, RunReason
 from ..workflows.model.view import RunStatus, RunView
 from ..workflows.rules.projection import project
@@ -55,7 +55,8 @@ async def start(link: Link, plan: GoalPlan) -> str:
     request = plan.request.model_copy(update={"host": host_id(link.home)})
     await refuse_busy_tree(link, request)
     await refuse_missing_host(temporal, request)
-    declared = await asyncio.to_thread(secrets.resolve, request.contract.secrets, os.environ, Path(request.repo))
+    folder = Path.cwd() if is_url(request.repo) else Path(request.repo)
+    declared = await asyncio.to_thread(secrets.resolve, request.contract.secrets, os.environ, folder)
     names = secret_names((*request.agents, request.sign_off))
     kept = secrets.keep(link.home, request.run, names, os.environ, declared)
     try:

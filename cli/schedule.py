@@ -67,10 +67,10 @@ def create_goal(*, as_json: bool, **given: Any) -> None:
 
     timing = _timing(Timing(**{name: given.pop(name) for name in Timing.model_fields}))
     plan = resolve_goal(GoalOptions(**given), state=load_settings().home.root)
-    name = plan.request.run
+    name, request = plan.request.run, plan.request.model_copy(update={"ref": given["ref"]})  # each run asks anew
     for fact in plan.facts:
         say(fact)
-    ask(lambda client: create_schedule(client.link, name, plan.request, timing))
+    ask(lambda client: create_schedule(client.link, name, request, timing))
     if as_json:
         out_json({"id": name})
     else:

@@ -56,6 +56,7 @@ class RunSteps:
             path=request.path,
             host=request.host,
             exchange=request.placement.exchange,
+            ref=request.ref,
         )
         return await workflow.execute_activity(
             effects.prepare_run, prepare, **self._options(effects.STEP, "take the baseline")

@@ -72,10 +72,11 @@ def _repository(scene: Scene, store: Store) -> Repository | None:
     for run in reversed(scene.runs()):
         if store_of(run) == store.key:
             try:
-                found = inspect(Path(artifacts.kept_request(scene.home, run.name).repo))
+                checkout = artifacts.kept_checkout(scene.home, run.name)
+                found = inspect(checkout) if checkout else None
             except (OSError, RefusedError, ValueError):
                 continue
-            if store_key(found) == store.key:
+            if found and store_key(found) == store.key:
                 return found
     return None
 

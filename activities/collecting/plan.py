@@ -13,7 +13,7 @@ from pathlib import Path
 from ...workflows.errors import OrchError, RefusedError
 from ..git import GitError
 from ..home import Home
-from . import bases, leavings, linked, runs, stores, trash
+from . import bases, exchanges, leavings, linked, runs, stores, trash
 from .disk import free_bytes, freed_by
 from .found import Collected, Found, KeptError, choose
 from .scene import Scene
@@ -28,6 +28,9 @@ FINDERS: tuple[Finder, ...] = (
 
 LATER: tuple[Later, ...] = (stores.unused, linked.outlived, stores.unpinned)
 """What depends on which runs are forgotten."""
+
+ELSEWHERE: tuple[Later, ...] = (exchanges.leftovers,)
+"""The same of what lies on no disk of this host: it makes no room here."""
 
 CACHES: tuple[Finder, ...] = (bases.unused, leavings.rubbish)
 """What can be made again at any time: for want of room a worker lets go of it by itself."""
@@ -100,6 +103,8 @@ def survey(home: Home, dead: frozenset[str], policy: Policy, finders: tuple[Find
         gone = frozenset(one.run for one in chosen if one.kind in {"result", "ref"})
         later = [one for find in LATER for one in finding.all(partial(find, scene, gone))]
         want -= sum(one.bytes for one in chosen)
+        away = [one for find in ELSEWHERE for one in finding.all(partial(find, scene, gone))]
+        chosen += choose(away, older_s=policy.older_s, want=0.0, now=scene.now)  # first: it asks the stores
         chosen += choose(later, older_s=policy.older_s, want=want, now=scene.now)
     return Plan(scene, tuple(_apart(chosen)), tuple(finding.flaws))
 

@@ -32,7 +32,7 @@ def _keep_run(home: Home, request: OpenWorkspace | Measure, store: Store) -> Non
         return
     asked = PrepareRun(
         run=run,
-        repo=str(store.path),
+        repo="",
         contract=request.contract,
         agents=(),
         sandbox=SandboxMode.AUTO,

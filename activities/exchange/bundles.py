@@ -12,8 +12,10 @@ from pathlib import Path
 from ...workflows.errors import HostFaultError
 from ...workflows.model.base import Sha, Value
 from ...workflows.model.placement import Exchange
+from ..artifacts import write_whole
 from ..faults import explain
 from ..git import GitError
+from ..home import Home
 from ..objects import add_shallow
 from ..settings import Carried, carried_settings, keep_settings
 from ..store import Store, ensure_bare
@@ -45,9 +47,16 @@ class Parcel(Value):
     settings: Carried | None = None
 
 
+def records(home: Home) -> Path:
+    """The folder with a file for each such ref that holds its exchange: by it `orch gc` finds what is ours."""
+    return home.root / "exchanges"
+
+
 def publish_baseline(store: Store, exchange: Exchange, commit: str) -> Parcel:
     """Publish a commit with all that a checkout of it needs on another host; thin to the one before."""
-    ref = f"{LATEST}/{sha256(f'{exchange.url} {exchange.key}'.encode()).hexdigest()[:16]}"
+    name = sha256(f"{exchange.url} {exchange.key}".encode()).hexdigest()[:16]
+    ref = f"{LATEST}/{name}"
+    write_whole(records(store.home) / f"{name}.json", exchange.model_dump_json())
     before = store.resolve(ref)
     parcel = publish(store, exchange, commit, base=before or "", settings=carried_settings(store.git, store.git_dir))
     store.pin(ref, commit)

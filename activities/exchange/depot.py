@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ...workflows.errors import HostFaultError, OrchError, RefusedError
 
 HINT = "check that it is there and may be written, and that this host has its credentials in the environment"
+
+
+class Stored(NamedTuple):
+    """A file: its bytes, and when it was written, in Unix time."""
+
+    size: int
+    used: float
 
 
 class Depot:
@@ -66,6 +73,42 @@ class Depot:
             file.unlink()
             raise HostFaultError(f"{name} in the artifact store {self._shown} is damaged", hint="publish it again")
 
+    def files(self, folder: str) -> dict[str, Stored]:
+        """All files below a folder, by name."""
+        with self._reached("read"):
+            self._fs.invalidate_cache()
+            self._require_root()
+            at = self._at("")
+            found: dict[str, dict[str, Any]] = self._fs.find(self._at(folder), detail=True)
+            return {
+                name.removeprefix(at): Stored(int(facts["size"]), self._modified(name, facts))
+                for name, facts in found.items()
+            }
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files, one after the other; what is not there any more is no error. Emptied folders go as well."""
+        for name in names:
+            with self._reached("written"), suppress(FileNotFoundError):
+                self._fs.rm_file(self._at(name))
+            self._drop_empty(name.rpartition("/")[0])
+
+    def folder(self, name: str) -> Path | None:
+        """Where a folder is on a disk; None for other kinds of stores."""
+        return Path(self._at(name)) if self._on_disk else None
+
+    def _drop_empty(self, folder: str) -> None:
+        while self._on_disk and folder:
+            try:
+                Path(self._at(folder)).rmdir()
+            except OSError:
+                return
+            folder = folder.rpartition("/")[0]
+
+    def _modified(self, path: str, facts: dict[str, Any]) -> float:
+        """Unix time; each kind of store has its own word for it."""
+        when = facts.get("mtime") or facts.get("LastModified") or self._fs.modified(path)
+        return float(when) if isinstance(when, int | float) else float(when.timestamp())
+
     @contextmanager
     def _whole(self, name: str) -> Iterator[str]:
         """Where to write: on a disk beside the name, moved there when it is whole; object stores write whole anyway."""
@@ -83,9 +126,12 @@ class Depot:
             Path(aside).unlink(missing_ok=True)
 
     def _require_root(self) -> None:
-        """A shared folder that is not mounted must not be made on the disk below."""
+        """A shared folder that is not mounted must not be made on the disk below; nor is a lost bucket an empty one."""
         if self._on_disk and not self._fs.isdir(self._root):
             raise FileNotFoundError(f"{self._root}: no such folder")
+        bucket = self._root.partition("/")[0]
+        if not self._on_disk and bucket and not self._fs.exists(bucket):
+            raise FileNotFoundError(f"{bucket}: no such bucket")
 
     def _at(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"

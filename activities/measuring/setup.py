@@ -8,7 +8,7 @@ from ...workflows.model.contract import Contract, SecretUse
 from ...workflows.model.exit import Exit
 from ...workflows.model.verdict import Excerpt
 from ..agents import secrets
-from ..artifacts import kept_request
+from ..artifacts import kept_checkout
 from ..carry import carried_paths, carry, populated_submodules
 from ..effect import in_thread
 from ..excerpts import excerpt
@@ -59,7 +59,9 @@ def said_by(place: Place) -> Excerpt:
 
 def _carry(place: Place, tree: Path, contract: Contract) -> None:
     done = place.folder / "carried"
-    source = Path(kept_request(place.home, place.key.run).repo)
+    source = kept_checkout(place.home, place.key.run)
+    if source is None:
+        return
     has_submodules = (source / ".gitmodules").exists()
     if done.exists() or is_overlay(place.folder) or not (contract.carry or has_submodules):
         return  # below an overlay, all that is carried lies already

@@ -169,7 +169,7 @@ def test_processes_that_come_together_make_one_store(kit: Any, repo: Path, home:
     assert commits[0] == commits[1]
     assert commits[2] == commits[3]
     store = Store.of(home, inspect(repo))
-    assert sorted(path.name for path in store.path.iterdir()) == ["linked", "lock", "store.git"]
+    assert sorted(path.name for path in store.path.iterdir()) == ["linked", "lock", "store.git", "used"]
 
 
 def test_interrupted_making_is_begun_again(kit: Any, repo: Path, home: Home) -> None:

@@ -7,7 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from orch.activities.home import Home
 from orch.activities.repository import Repository, inspect
+from orch.activities.workspaces.probing import overlay_flaw
 from orch.cli import carrying
 from orch.workflows.errors import RefusedError
 
@@ -70,6 +72,25 @@ def test_more_than_can_be_copied_is_refused_with_the_size_and_the_largest_folder
 
     assert "29 KiB are free for 2 copies or more" in refused.value.message
     assert "the largest: web/node_modules/a" in refused.value.message
+
+
+def test_overlays_need_room_for_one_copy(found: Repository) -> None:
+    total = 3 * 4096 * 3  # two small files and their folders, and more: less than 36 KiB, more than 18
+
+    carrying.check(found, ["node_modules", ".venv"], free=total, copies=lambda: 1)
+    with pytest.raises(RefusedError, match="are free for 2 copies"):
+        carrying.check(found, ["node_modules", ".venv"], free=total)
+    with pytest.raises(RefusedError, match="are free for 1 copy or more"):
+        carrying.check(found, ["node_modules", ".venv"], free=total // 3, copies=lambda: 1)
+
+
+def test_copies_are_counted_by_the_provider_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORCH_WORKSPACES", "clone")
+    assert carrying.copies(tmp_path) == 2
+
+    monkeypatch.setenv("ORCH_WORKSPACES", "auto")
+    flaw = overlay_flaw(Home(tmp_path))
+    assert carrying.copies(tmp_path) == (2 if flaw else 1)
 
 
 def test_more_than_20_gib_is_refused_whatever_is_free(found: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,15 @@ def test_bug_is_70_with_versions_in_a_named_file(state: Path, monkeypatch: pytes
     report.unlink()
     assert "ZeroDivisionError" in text
     assert "temporalio" in text
+
+
+def test_same_status_every_time(run: Run) -> None:
+    """The client's threads can abort a finalising interpreter (sdk-python#300); twenty is what a test can wait for."""
+    with ThreadPoolExecutor(5) as threads:
+        calls = [threads.submit(run, "show", "x", TEMPORAL_ADDRESS="127.0.0.1:1") for _ in range(20)]
+        statuses = {call.result().returncode for call in calls}
+
+    assert statuses == {3}
 
 
 @pytest.mark.parametrize("code", RunReason, ids=lambda code: code.value)

@@ -30,12 +30,17 @@ class SandboxMode(StrEnum):
     OFF = "off"
 
 
+def is_url(repo: str) -> bool:
+    """Whether a request's repository is a URL: a working tree is an absolute path."""
+    return bool(repo) and not repo.startswith("/")
+
+
 class GoalRequest(Value):
     """Everything that starts a goal run.
 
     Attributes:
         run: the run's id, chosen by the client once.
-        repo: absolute path of the user's working tree, on the disk of `host`.
+        repo: absolute path of the user's working tree, on the disk of `host`; or a URL.
         host: the stable id of the host that holds `repo`; its queue is `orch-host-<id>`.
         contract: the frozen contract.
         agents: agent specs; candidate i gets agents[(i - 1) % len(agents)].
@@ -51,6 +56,7 @@ class GoalRequest(Value):
         priority: 1 to 5; where many runs wait for one host, those with the smaller number go first.
         label: what the search attribute `OrchRepo` says instead of `repo`, where the engine must not learn the path.
         carried: events of the run so far, when it continued as new.
+        ref: of a URL, which branch, tag or commit; empty for its HEAD.
     """
 
     run: RunId
@@ -70,6 +76,7 @@ class GoalRequest(Value):
     priority: int = Field(default=USUAL_PRIORITY, ge=1, le=5)
     label: str = ""
     carried: tuple[Event, ...] = ()
+    ref: str = ""
 
 
 class PrepareRun(Value):
@@ -77,7 +84,7 @@ class PrepareRun(Value):
 
     Attributes:
         run: the run's id.
-        repo: the user's working tree; on other hosts, where there is none, the store's folder.
+        repo: the user's working tree, or a URL; empty on hosts where the run did not begin.
         contract: the frozen contract.
         agents: agent specs, whose programs must be there.
         sandbox: whether to run commands in the sandbox.
@@ -85,6 +92,7 @@ class PrepareRun(Value):
         path: the PATH of whoever started the run; empty for the worker's.
         host: the host's stable id.
         exchange: URL of the artifact store that the baseline is published in; empty for none.
+        ref: of a URL, which branch, tag or commit; empty for its HEAD.
     """
 
     run: RunId
@@ -96,6 +104,7 @@ class PrepareRun(Value):
     path: str = ""
     host: str = ""
     exchange: str = ""
+    ref: str = ""
 
 
 class Baseline(Value):
