@@ -14,9 +14,10 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..artifacts import write_whole
@@ -43,10 +44,13 @@ def bases_of(store: Store) -> Path:
 def tree_of(store: Store, commit: str) -> str:
     """The tree of a commit; remembered, since asking git takes longer than opening a workspace."""
     known = bases_of(store) / "of" / commit
-    if not known.exists():
-        tree = store.tree_of(commit)
-        write_whole(known, tree)
-    return known.read_text()
+    with suppress(FileNotFoundError):
+        if (tree := known.read_text()).isalnum() and len(tree) == len(
+            commit
+        ):  # a power cut can leave a file without its content
+            return tree
+    write_whole(known, tree := store.tree_of(commit))
+    return tree
 
 
 def name_of(store: Store, commit: str) -> str:
@@ -106,8 +110,9 @@ def drop_layer(store: Store, name: str) -> None:
 
 
 def _make(store: Store, name: str, fill: Callable[[Path], None]) -> None:
-    layer, aside = bases_of(store) / name, bases_of(store) / f"{name}.new"
-    remove_tree(aside)
+    for left in bases_of(store).glob(f"{name}.new-*"):
+        remove_tree(left)  # a killed process's, whose git may still be at work: no name is used twice
+    layer, aside = bases_of(store) / name, bases_of(store) / f"{name}.new-{secrets.token_hex(4)}"
     if layer.exists():
         discard(layer, bases_of(store))
     tree = aside / TREE

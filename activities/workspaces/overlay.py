@@ -28,7 +28,14 @@ UPPER, WORK, BASE, BASES = "upper", "work", "base", "bases"
 PRISTINE = "pristine"
 """What `file_facts` says of the files that a measuring copy was made with, beside its upper directory."""
 
-FLATTEN = 'for dir; do cp -a "$dir" "$dir.orch-new" && rm -rf "$dir" && mv "$dir.orch-new" "$dir" || exit; done'
+FLATTEN = """for old; do
+dir=${old%.orch-moved} new=${old%.orch-moved}.orch-new old=${old%.orch-moved}.orch-moved
+[ -e "$old" ] || mv -T "$dir" "$old" || exit
+[ -e "$dir" ] || { rm -rf "$new" && cp -aT "$old" "$new" && mv -T "$new" "$dir"; } || exit
+rm -rf "$old" || exit
+done"""
+"""Makes copies of renamed folders. It may be killed anywhere: the renamed one goes last, and is found again."""
+
 FLATTEN_S = 600.0
 
 
@@ -117,9 +124,8 @@ class OverlayProvider:
         done = processes.run(command, timeout_s=FLATTEN_S)
         if not done.exit.ok:
             said = done.stderr.decode(errors="replace").strip() or str(done.exit)
-            raise RefusedError(
-                f"renamed folders of the workspace cannot be read: {said}", hint="see what is in the way"
-            )
+            kind = HostFaultError if not_entered(done.stderr.decode(errors="replace")) else RefusedError
+            raise kind(f"renamed folders of the workspace cannot be read: {said}", hint="see what is in the way")
 
 
 def file_facts(upper: Path, names: Iterable[bytes]) -> dict[bytes, str]:

@@ -23,6 +23,11 @@ from orch.workflows.model.goal import PrepareRun, SandboxMode
 from orch.workflows.model.promotion import PromoteTarget
 
 
+async def awaited(step: Callable[..., Any], request: Any) -> Any:
+    """What an activity returns."""
+    return await ActivityEnvironment().run(step, request)
+
+
 class Steps:
     """The activities of one attempt of a prepared run, called as a worker calls them."""
 
@@ -37,7 +42,7 @@ class Steps:
             sandbox=SandboxMode.REQUIRED if sandbox else SandboxMode.OFF,
             promote=PromoteTarget.parse("none"),
         )
-        self.prepared = asyncio.run(ActivityEnvironment().run(Runs(here.home).prepare_run, start))
+        self.prepared = asyncio.run(awaited(Runs(here.home).prepare_run, start))
         assert self.prepared.baseline
 
     async def open(self) -> Workspace:
@@ -63,7 +68,7 @@ class Steps:
             gate=True,
             sandbox=self.sandbox,
         )
-        return asyncio.run(ActivityEnvironment().run(Measurements(self.here.home).measure, request))
+        return asyncio.run(awaited(Measurements(self.here.home).measure, request))
 
 
 def contract(run: str = "true", **facts: Any) -> Contract:

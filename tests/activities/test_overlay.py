@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,10 @@ from orch.activities.protection import disturbed
 from orch.activities.sandbox import AGENT
 from orch.activities.sandbox.registry import wrap
 from orch.activities.sandbox.view import Needs, box
-from orch.activities.workspaces import Layers, bases, enter
-from orch.activities.workspaces.bases import bases_of, make_layer, plain_base
+from orch.activities.workspaces import Layers, enter
+from orch.activities.workspaces.bases import bases_of, make_layer
 from orch.activities.workspaces.overlay import OverlayProvider, not_entered
 from orch.activities.workspaces.registry import open_workspace, provider_of
-from orch.workflows.errors import RefusedError
 from orch.workflows.model.contract import Contract, Rung
 from orch.workflows.model.goal import PrepareRun, SandboxMode
 
@@ -146,61 +143,6 @@ def test_places_enter_the_workspace_of_their_folder(here: Any) -> None:
     argv = Place(here.home, here.key(), here.folder()).fenced(("cat", "a.txt"), AGENT, Grants(), sandbox=False)
     assert subprocess.run(argv, cwd=tree, capture_output=True, check=True).stdout == b"a\n"
     assert provider_of(here.folder()) is not None
-
-
-def test_a_base_is_made_once_by_many_at_a_time(here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, commit = [], here.baseline().commit
-    real = bases._check_out
-
-    def slow(*given: Any) -> None:
-        made.append(given)
-        time.sleep(0.1)
-        real(*given)
-
-    monkeypatch.setattr(bases, "_check_out", slow)
-    with ThreadPoolExecutor(8) as pool:
-        names = list(pool.map(lambda _: plain_base(here.store, commit), range(8)))
-    assert (len(made), len(set(names))) == (1, 1)
-
-
-def test_half_a_base_is_never_used(here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = here.baseline().commit
-    name = bases.name_of(here.store, commit)
-    kit_left = bases_of(here.store) / f"{name}.new" / "tree"
-    kit_left.mkdir(parents=True)
-    (kit_left / "stale").touch()
-    torn = bases_of(here.store) / name / "tree"
-    torn.mkdir(parents=True)
-    (torn / "stale").touch()
-    here.open()
-    assert inside(here.folder(), "ls") == "a.txt\nb.txt\nsub"
-    assert not (bases_of(here.store) / f"{name}.new").exists()
-
-
-def test_a_full_disk_while_a_base_is_made_is_a_fault_of_the_host(kit: Any, tmp_path: Path, bench: Any) -> None:
-    here = bench(kit.make_repo(tmp_path / "repo", {"big": os.urandom(1 << 20)}))
-    commit, disk = here.baseline().commit, bases_of(here.store)
-    disk.mkdir()
-    script = (
-        "import sys\nfrom pathlib import Path\nfrom orch.activities.home import Home\n"
-        "from orch.activities.store import Store\n"
-        "from orch.activities.workspaces.bases import plain_base\n"
-        "plain_base(Store(Home(Path(sys.argv[1])), sys.argv[2]), sys.argv[3])"
-    )
-    argv = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=500k none "$0" && exec "$@"', str(disk)]
-    python = [sys.executable, "-c", script, str(here.home.root), here.store.key, commit]
-    done = subprocess.run([*argv, *python], capture_output=True, check=False, text=True)
-    assert "HostFaultError" in done.stderr
-
-
-def test_a_missing_filter_is_refused(kit: Any, here: Any) -> None:
-    kit.write(here.repo, {".gitattributes": "b.txt filter=gone\n"})
-    kit.git(here.repo, "config", "filter.gone.smudge", "/no/such/program")
-    commit = here.baseline().commit
-    kit.git(here.store.git_dir, "config", "filter.gone.required", "true")
-    with pytest.raises(RefusedError, match="cannot be checked out"):
-        OVERLAY.open(here.store, here.folder(), commit)
-    assert not [*here.folder().glob("upper"), *bases_of(here.store).glob("*.new")]
 
 
 def test_a_commit_with_submodules_gets_a_clone(kit: Any, here: Any) -> None:

@@ -13,7 +13,10 @@ from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.snapshots import take_baseline, take_candidate
 from orch.activities.store import Store
+from orch.activities.trees import Trees
+from orch.activities.upper_changes import upper_changes
 from orch.activities.workspaces.registry import PROVIDERS
+from orch.activities.workspaces.upper import redirected
 from orch.workflows.model.attempt import AttemptKey, Snapshot
 from orch.workflows.model.contract import Contract, Rung
 
@@ -83,3 +86,30 @@ def test_the_same_edits_give_the_same_tree(pair: Pair, name: str) -> None:
 
     assert (overlay.tree, overlay.paths, overlay.changed) == (full.tree, full.paths, full.changed)
     assert (overlay.restored, overlay.warnings) == (full.restored, full.warnings)
+
+
+KILLED = {
+    "before the first copy": "mkdir moved.orch-new; touch moved.orch-new/half",
+    "while it copies": "mv moved moved.orch-moved; mkdir moved.orch-new; touch moved.orch-new/half",
+    "when it has copied": "mv moved moved.orch-moved; cp -a moved.orch-moved moved",
+    "while it removes": "mv moved moved.orch-moved; cp -a moved.orch-moved moved; rm -r moved.orch-moved/deep",
+}
+
+
+@pytest.mark.parametrize("when", KILLED)
+def test_who_is_killed_while_a_renamed_folder_is_copied_loses_nothing(pair: Pair, when: str) -> None:
+    """Only who may mount can rename a folder of the commit; for all others it is a copy from the start."""
+    whole = pair.recorded("overlay", "mv dir moved; echo 1 > moved/new")
+    folder = pair.store.home.attempt(AttemptKey(run="run", iteration=2, candidate=1, binding=1))
+    tree = PROVIDERS["overlay"].open(pair.store, folder, pair.commit)
+
+    def inside(script: str) -> None:
+        subprocess.run(PROVIDERS["overlay"].entering(folder, ("sh", "-ec", script)), cwd=tree, check=True)
+
+    inside("mv dir moved; echo 1 > moved/new")
+    if redirected(folder / "upper"):
+        inside(KILLED[when])
+    with Trees(pair.store.git) as trees:
+        found = upper_changes(pair.store, folder, pair.commit, trees)
+        assert trees.spliced(found.tree, found.changes) == whole.tree
+    PROVIDERS["overlay"].close(pair.store, folder)
