@@ -30,6 +30,9 @@ LOGINS = (
 SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/krb5.keytab", "/etc/sudoers", "/etc/sudoers.d")
 """What only root can read, for root's own runs; besides the host's own SSH keys."""
 
+NAMED = ("ORCH_KEYS", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH")
+"""Variables that name files of secrets of `orch` itself."""
+
 
 def homes() -> tuple[Path, ...]:
     """The home directories of this user: by the environment and by the user database; never the root folder."""
@@ -50,6 +53,7 @@ def secrets() -> Iterator[Path]:
     """Every path on this host that is never shown and is there."""
     for home in homes():
         yield from _there(home / name for name in LOGINS)
+    yield from _there(Path(os.environ[name]).expanduser().absolute() for name in NAMED if os.environ.get(name))
     if os.geteuid() == 0:
         yield from _there(map(Path, SECRETS))
         yield from Path("/etc/ssh").glob("ssh_host_*_key")
