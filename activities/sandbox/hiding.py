@@ -53,7 +53,7 @@ def secrets() -> Iterator[Path]:
     """Every path on this host that is never shown and is there."""
     for home in homes():
         yield from _there(home / name for name in LOGINS)
-    yield from _there(Path(os.environ[name]).expanduser() for name in NAMED if os.environ.get(name))
+    yield from _there(Path(os.environ[name]).expanduser().absolute() for name in NAMED if os.environ.get(name))
     if os.geteuid() == 0:
         yield from _there(map(Path, SECRETS))
         yield from Path("/etc/ssh").glob("ssh_host_*_key")
