@@ -89,6 +89,10 @@ class Launcher(Protocol):
 
     name: str
 
+    def __hash__(self) -> int:
+        """One value for the life of the process: what is tried is tried once."""
+        ...
+
     @property
     def image(self) -> str:
         """The image whose programs run in its boxes; empty: the host's own do."""
