@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import psutil
 
 from .. import processes
 from ..home import Home
-from . import Launcher, closed_ports
+from . import Box, Launcher, closed_ports
 from .view import Needs, box
 
 OPEN_ENGINE = "agents can reach the engine on loopback, and so start runs outside of the sandbox"
@@ -59,7 +60,7 @@ def flaw(launcher: Launcher) -> str:
     """Why the engine's ports cannot be closed to commands in its boxes; empty when they can."""
     if launcher.image:
         return f"{launcher.name} runs an image, which may lack what closes ports"
-    return _kernel() or ("" if launcher.name == "bwrap" else _in_box(launcher))
+    return _kernel() or ("" if launcher.name == "bwrap" else _in_box(launcher.name, launcher.wrap))
 
 
 def hides_sockets(launcher: Launcher) -> bool:
@@ -102,17 +103,15 @@ def _kernel() -> str:
 
 
 @functools.cache
-def _in_box(launcher: Launcher) -> str:
+def _in_box(name: str, wrap: Callable[[tuple[str, ...], Box], tuple[str, ...]]) -> str:
     """Why it fails in a box, tried once: container engines have filters of their own."""
-    with tempfile.TemporaryDirectory() as name:
-        folder, argv = Path(name), _words(("true",), frozenset({1}))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, argv = Path(temporary), _words(("true",), frozenset({1}))
         needs = Needs(argv, os.environ.get("PATH", ""), folder / "state", tmp=folder)
-        command = processes.Command(
-            launcher.wrap(argv, box(needs, network=True)), folder, processes.scrubbed_environment({})
-        )
-        done = processes.run(command, timeout_s=60)
+        boxed = wrap(argv, box(needs, network=True))
+        done = processes.run(processes.Command(boxed, folder, processes.scrubbed_environment({})), timeout_s=60)
     said = done.stderr.decode(errors="replace").strip() or str(done.exit)
-    return "" if done.exit.ok else f"not in boxes of {launcher.name}: {said}"
+    return "" if done.exit.ok else f"not in boxes of {name}: {said}"
 
 
 def _words(argv: tuple[str, ...], ports: frozenset[int]) -> tuple[str, ...]:
