@@ -37,7 +37,7 @@ class Steps:
             sandbox=SandboxMode.REQUIRED if sandbox else SandboxMode.OFF,
             promote=PromoteTarget.parse("none"),
         )
-        self.prepared = asyncio.run(ActivityEnvironment().run(Runs(here.home).prepare_run, start))
+        self.prepared = asyncio.run(as_activity(Runs(here.home).prepare_run, start))
         assert self.prepared.baseline
 
     async def open(self) -> Workspace:
@@ -63,7 +63,12 @@ class Steps:
             gate=True,
             sandbox=self.sandbox,
         )
-        return asyncio.run(ActivityEnvironment().run(Measurements(self.here.home).measure, request))
+        return asyncio.run(as_activity(Measurements(self.here.home).measure, request))
+
+
+async def as_activity(function: Any, request: Any) -> Any:
+    """What an activity returns."""
+    return await ActivityEnvironment().run(function, request)
 
 
 def contract(run: str = "true", **facts: Any) -> Contract:

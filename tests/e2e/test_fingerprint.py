@@ -215,7 +215,8 @@ async def test_collecting_touches_no_live_run_no_result_and_nothing_of_the_users
     done = await _goal(client, project, climb(2), max_iterations=1)
     gate = client.home.root / "gate"
     waits = f"cmd:until [ -e {gate} ]; do sleep 0.1; done; echo 3 > level"
-    live = await client.start_goal(**_options(project, waits) | {"sandbox": False})
+    options: dict[str, Any] = {**_options(project, waits), "sandbox": False}
+    live = await client.start_goal(**options)
     folder = client.home.run(done.id)
     await _appears(folder / artifacts.CLOSED)
     await _appears(client.home.run(live) / "attempts/i1-c1-b1/agent")
