@@ -20,11 +20,11 @@ from .edits.editor import Script
 from .edits.rig import Rig
 from .edits.scripts import make_git_script, make_script
 
-CHUNKS, BUNDLES, PARTS = 8, 24, 10
-"""1,920 scripts that only edit, each on a part of a tree of its own, ten parts to a workspace."""
+CHUNKS, BUNDLES, PARTS = 8, 25, 10
+"""2,000 scripts that only edit, each on a part of a tree of its own, ten parts to a workspace."""
 
-GIT_CHUNKS, GIT_SCRIPTS = 2, 40
-"""80 scripts that also use git, which works on a whole tree."""
+GIT_CHUNKS, GIT_SCRIPTS = 2, 25
+"""50 scripts that also use git, which works on a whole tree."""
 
 OTHERS_TAKE = 3
 """Every third bundle goes through the providers that check everything out, too: they all record in one way."""
