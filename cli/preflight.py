@@ -142,7 +142,7 @@ def invalid(error: ValidationError) -> RefusedError:
     named = [str(part) for part in detail["loc"] if isinstance(part, str)]
     option = next((_OPTIONS[name] for name in reversed(named) if name in _OPTIONS), ".".join(named) or "the input")
     said = detail["msg"].removeprefix("Value error, ").removeprefix("Input ").lower()
-    hint = "lower-case letters, digits, dots, dashes and underscores" if option == "--id" else ""
+    hint = "lower-case letters, digits, dots, dashes and underscores" if option in {"--id", "--needs"} else ""
     return RefusedError(f"{option}: {str(detail['input'])[:60]!r} {said}", hint=hint)
 
 
@@ -234,7 +234,10 @@ def usable(request: GoalRequest) -> None:
 
 
 def sandbox(mode: SandboxMode) -> None:
-    """Refuse --sandbox on a host that cannot give one."""
+    """Refuse a setting that names no sandbox and no workspaces, and --sandbox on a host that cannot give one."""
+    from ..worker.settings import refuse_unknown_makers
+
+    refuse_unknown_makers()
     if mode is SandboxMode.REQUIRED:
         from ..activities.sandbox.registry import probe
 

@@ -26,7 +26,7 @@ from .codec import SealingCodec, load_codec
 from .connection import connect, is_local, open_port
 from .reaping import keep_tidy, reap, reap_replaced
 from .records import read_server, read_worker, record_this_worker, version, worker_identity
-from .settings import Settings, load_settings
+from .settings import Settings, load_settings, refuse_unknown_makers
 from .state import host_id, open_state
 from .telemetry import log_to_stderr, worker_runtime
 
@@ -74,6 +74,7 @@ def _leave(status: int) -> NoReturn:
 async def serve(settings: Settings) -> None:
     """Serve one state directory, alone; returns after the first stop signal and a graceful shutdown."""
     home = settings.home
+    refuse_unknown_makers()
     stop = _stop_signal()
     open_state(home)
     lock = await locks.take_within(home.engine / "worker.lock", LOCK_S)

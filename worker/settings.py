@@ -47,6 +47,15 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
+def refuse_unknown_makers() -> None:
+    """Raise RefusedError where ORCH_SANDBOX or ORCH_WORKSPACES names nothing: a worker would end every run by it."""
+    from ..activities.sandbox import registry as sandboxes
+    from ..activities.workspaces import registry as workspaces  # late: most commands need neither
+
+    sandboxes.setting()
+    workspaces.setting()
+
+
 def _root(environ: Mapping[str, str]) -> Path:
     chosen = environ.get("ORCH_STATE")
     return Path(chosen or platformdirs.user_state_dir("orch", appauthor=False)).expanduser().absolute()

@@ -33,14 +33,19 @@ touch "$2/out" 2>/dev/null && { echo "writing outside is not refused"; exit 1; }
 
 def chosen() -> Launcher:
     """The launcher of the setting; `auto` is the first that works, or else the first."""
-    name = os.environ.get(VARIABLE) or "auto"
+    name = setting()
     if name == "auto":
         works = (launcher for launcher in LAUNCHERS.values() if not tried(launcher))
         return next(works, LAUNCHERS["bwrap"])
-    if name not in LAUNCHERS:
-        known = ", ".join(["auto", *LAUNCHERS])
-        raise RefusedError(f"{VARIABLE} is {name!r}: no launcher of sandboxes", hint=f"use one of {known}")
     return LAUNCHERS[name]
+
+
+def setting() -> str:
+    """The name in the environment. Raises RefusedError for an unknown one."""
+    name, known = os.environ.get(VARIABLE) or "auto", ("auto", *LAUNCHERS)
+    if name not in known:
+        raise RefusedError(f"{VARIABLE} is {name!r}: no launcher of sandboxes", hint=f"use one of {', '.join(known)}")
+    return name
 
 
 def wrap(argv: tuple[str, ...], what: Box) -> tuple[str, ...]:

@@ -27,10 +27,7 @@ def choose(home: Home) -> Provider:
     Linked worktrees come last: they share refs, stash and settings of the store among all agents, and its objects are
     theirs to write. Raises RefusedError for a name that is unknown, or of a provider that does not work here.
     """
-    name = os.environ.get(VARIABLE) or "auto"
-    if name != "auto" and name not in PROVIDERS:
-        known = ", ".join(["auto", *sorted(PROVIDERS)])
-        raise RefusedError(f"{VARIABLE} is {name!r}: no provider of workspaces", hint=f"use one of {known}")
+    name = setting()
     why_not = flaws(home)
     if name in why_not:
         raise RefusedError(f"{VARIABLE} is {name!r}, but {why_not[name]}", hint="use auto: it takes what works here")
@@ -39,6 +36,14 @@ def choose(home: Home) -> Provider:
         for provider in PROVIDERS.values()
         if name == provider.name or (name == "auto" and provider.name not in why_not)
     )
+
+
+def setting() -> str:
+    """The name in the environment. Raises RefusedError for an unknown one."""
+    name, known = os.environ.get(VARIABLE) or "auto", ("auto", *sorted(PROVIDERS))
+    if name not in known:
+        raise RefusedError(f"{VARIABLE} is {name!r}: no provider of workspaces", hint=f"use one of {', '.join(known)}")
+    return name
 
 
 def flaws(home: Home) -> dict[str, str]:

@@ -209,3 +209,15 @@ def test_broken_limit_in_the_environment_is_refused(
 
     with pytest.raises(RefusedError, match="ORCH_HOST_AWAY"):
         resolve_goal(options, state=tmp_path / "state")
+
+
+@pytest.mark.parametrize("variable", ["ORCH_SANDBOX", "ORCH_WORKSPACES"])
+def test_setting_that_names_nothing_is_refused_before_a_worker_could_take_it(
+    variable: str, repo: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "nonsense")
+
+    with pytest.raises(RefusedError, match=variable):
+        resolve_goal(GoalOptions(goal="mend it", repo=repo, verify=("true",), agent=("cmd:true",)), state=state)
+
+    assert not state.exists()

@@ -75,3 +75,10 @@ def test_a_worker_of_a_cluster_stops_on_term_with_status_0_and_an_empty_stdout(
     out, err = served.communicate(timeout=20)
     assert (served.returncode, out) == (0, "")
     assert events(err)[-1] == "worker_stopped"
+
+
+def test_a_worker_that_would_refuse_every_run_does_not_start(tmp_path: Path) -> None:
+    refused = worker(Home(tmp_path / "state"), ORCH_SANDBOX="nonsense")
+    _, err = refused.communicate(timeout=20)
+    assert (refused.returncode, events(err)) == (2, ["worker_refused"])
+    assert "ORCH_SANDBOX" in err

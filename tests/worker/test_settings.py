@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orch.worker.settings import default_slots, load_settings
+from orch.worker.settings import default_slots, load_settings, refuse_unknown_makers
 from orch.workflows.errors import RefusedError
 
 
@@ -50,3 +50,15 @@ def test_labels_of_the_host_can_be_given() -> None:
 def test_labels_that_cannot_be_served_are_refused(text: str, said: str) -> None:
     with pytest.raises(RefusedError, match=said):
         load_settings({"ORCH_LABELS": text})
+
+
+@pytest.mark.parametrize("variable", ["ORCH_SANDBOX", "ORCH_WORKSPACES"])
+def test_maker_that_is_none_is_refused_with_those_there_are(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "nonsense")
+
+    with pytest.raises(RefusedError, match=f"{variable} is 'nonsense'") as refused:
+        refuse_unknown_makers()
+
+    assert refused.value.hint.startswith("use one of auto, ")
+    monkeypatch.setenv(variable, "")
+    refuse_unknown_makers()
