@@ -79,8 +79,13 @@ def _sandbox() -> Iterator[Finding]:
     from ..activities.places import EXPOSE, exposed
     from ..activities.sandbox.registry import chosen, tried
     from ..activities.sandbox.view import credentials
+    from ..workflows.errors import RefusedError
 
-    launcher = chosen()
+    try:
+        launcher = chosen()
+    except RefusedError as error:
+        yield Finding("sandbox", "bad", error.message, error.hint)
+        return
     if flaw := tried(launcher):
         yield Finding("sandbox", "warn", f"does not work here: {flaw.why}", flaw.mend)
         return
@@ -121,13 +126,17 @@ def _open_engine(launcher: Launcher) -> Iterator[Finding]:
 def _workspaces(settings: Settings) -> Iterator[Finding]:
     """Which provider makes workspaces here, and why none of the better ones does."""
     from ..activities.workspaces.registry import choose, flaws
+    from ..worker.state import writable
     from ..workflows.errors import RefusedError
 
     try:
-        yield Finding("workspaces", "ok", choose(settings.home).name)
+        with writable(settings.home):
+            chosen, unfit = choose(settings.home).name, flaws(settings.home)
     except RefusedError as error:
         yield Finding("workspaces", "bad", error.message, error.hint)
-    for name, why in flaws(settings.home).items():
+        return
+    yield Finding("workspaces", "ok", chosen)
+    for name, why in unfit.items():
         yield Finding("workspaces", "ok", f"{name} does not work here: {why}")
 
 
