@@ -104,6 +104,7 @@ async def run_job(folder: Path, job: Job) -> tuple[StepResult, ...]:
         if (folder / supervisor.IDENTITY).exists():
             await asyncio.to_thread(_settle, folder)
         elif pid is not None:
+            _forget(folder)
             raise HostFaultError(f"the supervisor of {folder} did not start: {_last_words(folder)}", hint=HINT)
     return _results(folder)
 
@@ -121,6 +122,8 @@ def end_job(folder: Path) -> None:
         time.sleep(POLL_S)
     if (folder / supervisor.IDENTITY).exists():
         _settle(folder)
+    elif folder.exists():
+        _forget(folder)
 
 
 def find_jobs(root: Path) -> list[Path]:
@@ -223,6 +226,14 @@ def _settle(folder: Path) -> None:
         with (folder / supervisor.RESULTS).open("a", encoding="utf-8") as file:
             file.writelines(f"\n{lost}\n" for _ in range(missing))  # the line before may be torn
         supervisor.write_whole(str(folder / supervisor.END), {"lost": missing})
+
+
+def _forget(folder: Path) -> None:
+    """Delete what a job that never began was to be: no supervisor came to take the secrets out of it."""
+    with _locked(folder) as lock:
+        if lock is not None and not (folder / supervisor.IDENTITY).exists():
+            for name in (supervisor.JOB, f"{supervisor.JOB}.new"):
+                (folder / name).unlink(missing_ok=True)
 
 
 def _end_group(folder: Path) -> None:

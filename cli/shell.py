@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def shell(run: str, *, candidate: int | None, iteration: int | None, argv: tuple[str, ...]) -> None:
     """Open a shell, or run CMD, in a copy of a candidate's workspace as its agent saw it.
 
-    Carried paths and set-up, environment, sandbox and working directory are the agent's. What is changed there is
-    thrown away at the end. The exit status is the command's.
+    Carried paths and set-up, environment, sandbox and working directory are the agent's; secrets are not there. What is
+    changed there is thrown away at the end. The exit status is the command's.
     """
     from ..activities.shells import opened
 

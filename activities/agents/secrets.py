@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...workflows.errors import RefusedError
 from ...workflows.model.contract import Secret, SecretUse
-from ..artifacts import REQUEST, kept_request
+from ..artifacts import REQUEST, is_closed, kept_request
 from ..home import Home
 from ..processes import Command, run
 from ..supervisor import write_whole
@@ -33,6 +34,9 @@ PATIENCE_S = 60.0
 
 LONGEST = 64 << 10
 """Bytes of a value: more does not fit into an environment."""
+
+_looking_up = threading.Lock()
+"""Steps of many candidates begin at once; a command that prints a secret is run once for all."""
 
 Kept = Mapping[str, dict[str, str] | None]
 
@@ -99,36 +103,45 @@ def resolve(wanted: Iterable[Secret], environ: Mapping[str, str], folder: Path) 
 def drop(home: Home, run_id: str) -> None:
     """Forget them. Idempotent."""
     for file in (FILE, DECLARED):
-        (home.run(run_id) / file).unlink(missing_ok=True)
+        for path in (home.run(run_id) / file, home.run(run_id) / f"{file}.new"):  # a killed writer left the latter
+            path.unlink(missing_ok=True)
 
 
 def _value(secret: Secret, environ: Mapping[str, str], folder: Path) -> str:
     kind, _, what = secret.source.partition(":")
     value = environ.get(what, "") if kind == "env" else _printed(secret.name, what, environ, folder)
     if not value.strip():
-        raise _cannot(secret.name, f"{what} is not set" if kind == "env" else "its command prints nothing")
+        raise _cannot(secret.name, f"{what} is not set" if kind == "env" else "its command prints nothing", kind)
     if len(value.encode("utf-8", "surrogateescape")) > LONGEST or "\0" in value:
-        raise _cannot(secret.name, f"it does not fit into a variable of at most {LONGEST >> 10} KiB")
+        raise _cannot(secret.name, f"it does not fit into a variable of at most {LONGEST >> 10} KiB", kind)
     return value
 
 
 def _printed(name: str, line: str, environ: Mapping[str, str], folder: Path) -> str:
     done = run(Command(("sh", "-c", line), folder, environ), timeout_s=PATIENCE_S)
     if not done.exit.ok:
-        raise _cannot(name, f"its command ended with {done.exit}")
+        raise _cannot(name, f"its command ended with {done.exit}", "cmd")
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 
-def _cannot(name: str, why: str) -> RefusedError:
-    return RefusedError(f"secret {name}: {why}", hint="mend `secrets:` in the contract, or try the command by hand")
+def _cannot(name: str, why: str, kind: str) -> RefusedError:
+    mend = "export the variable" if kind == "env" else "try the command by hand"
+    return RefusedError(f"secret {name}: {why}", hint=f"{mend}, or mend the reference in `secrets:` or --secret")
 
 
 def _declared(home: Home, run_id: str, wanted: tuple[Secret, ...]) -> dict[str, str]:
-    """The contract's secrets as they were kept; where nobody did, they are looked up here and kept."""
-    known = _read(home, run_id, DECLARED)
-    if known is None:
-        known = resolve(wanted, os.environ, home.run(run_id))
-        write_whole(str(home.run(run_id) / DECLARED), known)
+    """The contract's secrets as they were kept; where nobody did, they are looked up here and kept.
+
+    A run that is closed keeps none: who looks into it later sets up anew, and nobody gets what agents got.
+    """
+    folder = home.run(run_id)
+    with _looking_up:
+        known = _read(home, run_id, DECLARED)
+        if known is None and is_closed(home, run_id):
+            return resolve((secret for secret in wanted if SecretUse.SETUP in secret.to), os.environ, folder)
+        if known is None:
+            known = resolve(wanted, os.environ, folder)
+            write_whole(str(folder / DECLARED), known)
     return known
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from orch.activities import jobs, processes, supervisor
 from orch.activities.jobs import Job, Step, StepResult, run_job
+from orch.workflows.errors import HostFaultError
 from orch.workflows.model.exit import Exit, ExitKind
 
 ENV = processes.scrubbed_environment({})
@@ -269,3 +270,21 @@ async def test_a_step_is_stopped_by_the_signals_it_knows(tmp_path: Path, shell: 
     )
     results = await run_job(tmp_path / "job", Job(steps))
     assert [result.stdout.read_text() for result in results] == ["TERM\n", ""]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_job_that_never_began_leaves_no_secrets(ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Step("step", ("true",), tmp_path, {**ENV, "TOKEN": "sk-do-not-tell"}, 20.0)
+    job = Job((step,), hidden={"TOKEN": "sk-do-not-tell"})
+    folder = tmp_path / "job"
+    if ended:
+        folder.mkdir()
+        for name in (supervisor.JOB, f"{supervisor.JOB}.new"):
+            (folder / name).write_text("sk-do-not-tell")  # a worker died before it started the supervisor
+        jobs.end_job(folder)
+    else:
+        monkeypatch.setattr(supervisor, "PROGRAM", str(tmp_path / "none"))
+        with pytest.raises(HostFaultError, match="did not start"):
+            asyncio.run(run_job(folder, job))
+
+    assert [path for path in folder.iterdir() if b"sk-do-not-tell" in path.read_bytes()] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,33 @@ def test_run_that_nobody_started_looks_references_up_once(home: Home, monkeypatc
     assert stat.S_IMODE((home.run(RUN) / secrets.DECLARED).stat().st_mode) == 0o600
     close(home)
     assert not (home.run(RUN) / secrets.DECLARED).exists()
+
+
+def test_many_steps_that_begin_at_once_look_references_up_once(home: Home, tmp_path: Path) -> None:
+    declare(home, ("A", f"cmd:echo x >> {tmp_path}/asked; sleep 0.1; echo {KEY}"))
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: secrets.given(home, RUN, SecretUse.AGENT), range(8)))
+
+    assert found == [{"A": KEY}] * 8
+    assert (tmp_path / "asked").read_text() == "x\n"
+
+
+def test_closed_run_gets_what_its_set_up_needs_and_keeps_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(home, ("A", "env:UNSET_NOW"), ("B", "env:B_REFERENCE", ("setup",)))
+    close(home)
+    monkeypatch.setenv("B_REFERENCE", KEY)
+
+    assert secrets.given(home, RUN, SecretUse.SETUP) == secrets.hidden(home, RUN) == {"B": KEY}
+    assert [path for path in home.run(RUN).rglob("*") if path.is_file() and KEY in path.read_text()] == []
+
+
+def test_half_a_file_that_a_killed_writer_left_goes_with_the_run(home: Home, file: Path) -> None:
+    secrets.keep(home, RUN, NAMES, ENVIRON)
+    file.rename(f"{file}.new")
+    close(home)
+
+    assert list(home.run(RUN).glob("secrets*")) == []
 
 
 def test_taken_id_leaves_the_other_runs_secrets_as_they_were(home: Home) -> None:
