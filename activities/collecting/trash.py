@@ -28,7 +28,7 @@ def discard(home: Home, path: Path) -> Path:
     if path.is_symlink():
         path.unlink()
         return path
-    folder(home).mkdir(parents=True, exist_ok=True)
+    folder(home).mkdir(mode=0o700, parents=True, exist_ok=True)  # what lay in private folders stays private
     for target in (folder(home) / secrets.token_hex(6), path.with_name(f"{TRASH}{secrets.token_hex(6)}")):
         try:
             path.rename(target)

@@ -33,7 +33,7 @@ class Profile:
 AGENT = Profile("agent", network=True, git=True, grades=False)
 REVIEW = Profile("review", network=True, git=False, grades=False)
 BUILD = Profile("build", network=True, git=True, grades=False)
-"""Set-up: it installs, so it has the network; it gets no secrets."""
+"""Set-up: it installs, so it has the network; it gets the secrets that the contract gives to it alone."""
 MEASURE = Profile("measure", network=False, git=False, grades=True)
 
 

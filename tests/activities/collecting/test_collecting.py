@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -279,3 +280,11 @@ def held(path: Path) -> Iterator[None]:
     with path.open("ab") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+def test_what_waits_in_the_trash_is_private(state: Any) -> None:
+    folder = state.home.root / "runs" / "old"
+    (folder / "attempts").mkdir(parents=True)
+    trash.discard(state.home, folder)
+
+    assert stat.S_IMODE(trash.folder(state.home).stat().st_mode) == 0o700
