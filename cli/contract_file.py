@@ -145,7 +145,8 @@ def _explain(place: Place, kind: str, message: str) -> tuple[str, str]:
     key = str(next((part for part in reversed(place) if isinstance(part, str)), ""))
     wanted = (RUNG_KEYS if len(place) > 2 and place[0] == "rungs" else KEYS).get(key, "")
     rung = f"rung {int(place[1]) + 1}" if len(place) > 1 and place[0] == "rungs" else ""
-    named = f"{rung}: `{key}`" if rung and len(place) > 2 else rung or f"`{key}`"
+    item = f"item {int(place[1]) + 1} of " if len(place) > 1 and not rung and isinstance(place[1], int) else ""
+    named = f"{rung}: `{key}`" if rung and len(place) > 2 else rung or f"{item}`{key}`"
     if not place:
         return message.removeprefix("Value error, "), "give every rung its own name"
     if kind == "missing":

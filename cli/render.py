@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..workflows.details import agent_label
-from ..workflows.model.view import CandidateView, IterationView, RunView, UsageView
+from ..workflows.model.view import CandidateView, IterationView, RungView, RunView, UsageView
 from .durations import show_duration
 from .reasons import DECIDED_BY, next_step, outcome_words, sentence
 from .talk import clean, one_line, plural
@@ -134,12 +134,17 @@ def _why(candidate: CandidateView) -> str:
         parts.append(words if detail in {"", words} else one_line(f"{words}: {detail}", 120))
     elif words := outcome_words(candidate):
         parts.append(words)
-    failing = [rung.name for rung in candidate.rungs if rung.result != "ok"]
+    failing = [_red(rung) for rung in candidate.rungs if rung.result != "ok"]
     parts += [f"red: {', '.join(failing)}"] if failing else []
     parts += [f"{plural(len(candidate.restored), 'protected path')} restored"] if candidate.restored else []
     parts += [f"denied: {', '.join(map(one_line, candidate.denials[:3]))}"] if candidate.denials else []
     parts += [f"session {one_line(candidate.origin, 80)}"] if candidate.origin not in {"", "fresh"} else []
     return "; ".join(parts) or candidate.status.value
+
+
+def _red(rung: RungView) -> str:
+    """A rung that did not pass; what ended it, unless it was its own verdict."""
+    return rung.name if rung.result.startswith("exit ") else one_line(f"{rung.name} {rung.result}", 120)
 
 
 def _result(view: RunView) -> Iterator[str]:

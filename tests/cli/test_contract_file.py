@@ -101,6 +101,10 @@ REFUSED: dict[str, tuple[str | bytes, list[tuple[int, str]]]] = {
     "too long": ("goal: x\nrungs:\n  - {name: a, run: b, timeout: 2d}\n", [(3, "rung 1: `timeout`")]),
     "number for text": ("goal: x\nrungs: [{name: a, run: b}]\nsetup: 5\n", [(3, "`setup`: should be a valid string")]),
     "text for a list": ("goal: x\nrungs: [{name: a, run: b}]\ncarry: .venv\n", [(3, "`carry`")]),
+    "number in a list": (
+        "goal: x\nrungs: [{name: a, run: b}]\nprotected: [a, 5]\ncarry: ['']\n",
+        [(3, "item 2 of `protected`: should be a valid string"), (4, "item 1 of `carry` is empty")],
+    ),
     "bad name": ("goal: x\nrungs:\n  - {name: '!', run: b}\n", [(3, "rung 1: `name`")]),
     "name twice": ("goal: x\nrungs: [{name: a, run: b}, {name: a, run: c}]\n", [(1, "used twice: a")]),
     "secret itself": (

@@ -10,7 +10,7 @@ import pytest
 
 from orch.cli import reasons
 from orch.cli.live import live_lines
-from orch.cli.render import run_lines
+from orch.cli.render import iteration_lines, run_lines
 from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.promotion import PromoteMode
 from orch.workflows.model.reason import CandidateReason, PromotionReason, Reason, RunReason
@@ -192,3 +192,13 @@ def test_a_resting_agent_tells_when_it_goes_on() -> None:
     words = reasons.outcome_words(candidate(1, outcome="rate_limited", resting_until=1_796_000_000.0))
 
     assert words.startswith("the agent was rate limited, goes on at ")
+
+
+def test_red_rung_that_did_not_end_by_itself_says_what_ended_it() -> None:
+    rungs = (
+        RungView(name="unit", result="exit 1", wall_s=1.0),
+        RungView(name="slow", result="reached a limit (300 MiB of memory)", wall_s=1.0),
+    )
+    lines = iteration_lines(IterationView(ordinal=1, baseline=SHA, candidates=(candidate(1, rungs=rungs),)))
+
+    assert lines[-1].endswith("red: unit, slow reached a limit (300 MiB of memory)")
