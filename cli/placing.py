@@ -7,18 +7,16 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import PurePath
-
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-from temporalio.client import Client
-from temporalio.common import Priority
+from typing import TYPE_CHECKING
 
 from ..workflows.errors import RefusedError
-from ..workflows.host import ORCH_QUEUE
 from ..workflows.model.goal import GoalRequest
 from ..workflows.model.placement import Placement
 from .durations import parse_duration
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+    from temporalio.common import Priority
 
 AWAY = "ORCH_HOST_AWAY"
 """How long a host may be away before its attempts are begun anew elsewhere, e.g. `5m`."""
@@ -71,6 +69,12 @@ async def refuse_missing_host(temporal: Client, request: GoalRequest) -> None:
 
 
 async def _pollers(temporal: Client) -> list[str]:
+    from temporalio.api.enums.v1 import TaskQueueType
+    from temporalio.api.taskqueue.v1 import TaskQueue
+    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+
+    from ..workflows.host import ORCH_QUEUE
+
     request = DescribeTaskQueueRequest(
         namespace=temporal.namespace,
         task_queue=TaskQueue(name=ORCH_QUEUE),
@@ -85,6 +89,8 @@ def priority(request: GoalRequest) -> Priority:
 
     Its attempts and their steps inherit it. The engine reads it: with keys it holds no word of the path.
     """
+    from temporalio.common import Priority
+
     if request.label:
         return Priority(priority_key=request.priority, fairness_key=request.label)
     slug = re.sub(r"[^a-z0-9]+", "-", PurePath(request.repo).name.lower()).strip("-")[:40]

@@ -221,11 +221,3 @@ def test_mounts_come_parents_first_and_decide_by_depth(needs: Callable[..., Need
     assert Mount(tree, Access.WRITE, tree) in mounts
     assert Mount(tmp_path / "state", Access.HIDDEN, tmp_path / "state") in mounts
     assert os.path.realpath("/tmp") in {str(mount.path) for mount in mounts if mount.access is Access.SCRATCH}
-
-
-def test_the_file_of_keys_is_empty_wherever_it_lies(see: See, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = see("cat /etc/passwd")
-    monkeypatch.setenv("ORCH_KEYS", "/etc/passwd")
-
-    assert "root" in seen
-    assert see("cat /etc/passwd") == ""
