@@ -130,11 +130,18 @@ def _spawn(home: Home, record: ServerRecord) -> ServerRecord:
             "another server holds this state directory's database", hint="run `orch down` and try again"
         )
     try:
-        command = processes.Command(argv=_argv(home, record), cwd=home.engine, env=processes.scrubbed_environment({}))
+        command = processes.Command(
+            argv=_argv(home, record), cwd=home.engine, env=processes.scrubbed_environment(_user(home))
+        )
         pid = background.spawn(command, log=_log(home), pass_fds=(lock,))
     finally:
         os.close(lock)
     return record.model_copy(update={"pid": pid, "ticks": processes.start_ticks(pid) or 0, "started_at": now()})
+
+
+def _user(home: Home) -> dict[str, str]:
+    """Who runs the server, which does not start without: a container's user may have no entry in /etc/passwd."""
+    return {"USER": os.environ.get("USER") or str(os.getuid()), "HOME": str(home.engine)}
 
 
 def _argv(home: Home, record: ServerRecord) -> tuple[str, ...]:
