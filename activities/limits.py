@@ -37,7 +37,7 @@ class StepLimits:
     """What all processes of a step together may use.
 
     Attributes:
-        processes: how many there may be; eight times as many threads.
+        processes: how many there may be; twice as many threads (`supervisor/limits.py`).
         memory: bytes, what they share counted once.
         file: bytes of one file that one of them writes.
         disk_floor: free bytes that must be left on the disk they write to.
