@@ -1,4 +1,4 @@
-"""What `orch doctor` says of settings and places that cannot be used: a finding each, and the rest is looked at."""
+"""What `orch doctor` says of settings and places that cannot be used; all else is looked at, too."""
 
 from __future__ import annotations
 
