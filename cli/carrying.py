@@ -85,8 +85,11 @@ def too_much(top: Path, globs: Sequence[str], *, free: int, copies: Callable[[],
         return
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:_LARGEST]
     named = ", ".join(f"{clean(str(path))} {size(count)}" for path, count in largest)
-    room = f"{size(free)} are free for {plural(copies(), 'copy')} or more"
-    limit = f"at most {size(MAX_BYTES)}" if total > MAX_BYTES else room
+    limit = (
+        f"at most {size(MAX_BYTES)}"
+        if total > MAX_BYTES
+        else f"{size(free)} are free for {plural(copies(), 'copy')} or more"
+    )
     yield f"carry: {size(total)} would be carried, {limit}; the largest: {named}"
 
 
