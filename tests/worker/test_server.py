@@ -98,5 +98,5 @@ async def test_the_engine_listens_on_loopback_only(shared_home: Home) -> None:
 async def test_the_server_inherits_no_secrets_and_no_terminal(shared_home: Home) -> None:
     status = await engine.status(shared_home)
     process = psutil.Process(status.pids["server"])
-    assert "HOME" not in process.environ()
+    assert process.environ()["HOME"] == str(shared_home.engine)  # none of the user's settings
     assert process.terminal() is None
