@@ -20,14 +20,14 @@ set-up: dirties tracked files
      activities/test_shared_setup.py::test_what_set_up_made_counts_once_an_agent_changes_it
 base: disk full
      cli/test_bad_input.py::test_full_disk_is_refused
-     activities/test_overlay.py::test_a_full_disk_while_a_base_is_made_is_a_fault_of_the_host
+     activities/test_bases.py::test_a_full_disk_while_a_base_is_made_is_a_fault_of_the_host
 base: case collision
      activities/test_folding.py::test_names_that_are_one_file_there_are_refused_by_both_and_nothing_is_left
      activities/test_folding.py::test_a_folder_and_a_file_and_other_spellings_of_letters_are_one_too
      activities/test_folding.py::test_where_the_disk_tells_them_apart_nobody_is_refused
 base: filter missing
      activities/test_contents.py::test_filters_apply_and_a_missing_one_is_named
-     activities/test_overlay.py::test_a_missing_filter_is_refused
+     activities/test_bases.py::test_a_missing_filter_is_refused
      e2e/test_setup.py::test_baseline_that_cannot_be_checked_out_is_refused_before_any_agent
 host: an ordinary user
      cli/test_other_hosts.py::test_doctor_tells_provider_and_sandbox_with_reason_and_mend
