@@ -37,6 +37,7 @@ HEAVY = (
 )
 """A shell line; the sandbox hides most folders that a script could lie in."""
 
+SETTLED_S = 2.0
 AT_ONCE = 4
 """Small runs in flight."""
 
@@ -134,9 +135,10 @@ def _collect(orch: Orch) -> None:
         f"gc: foreseen {megabytes(foreseen)}, said {megabytes(done)} in {spent:.1f} s; "
         f"du {megabytes(before)} before, {megabytes(after)} after: {megabytes(before - after)} freed"
     )
-    old = _gc(orch, "--yes", "--older-than", "0s")
+    time.sleep(SETTLED_S)
+    old = _gc(orch, "--yes", "--older-than", "1s")
     last = disk(orch.home.root)
-    _say(f"gc --older-than 0s: said {megabytes(old)}; du {megabytes(last)} after: {megabytes(after - last)} freed")
+    _say(f"gc --older-than 1s: said {megabytes(old)}; du {megabytes(last)} after: {megabytes(after - last)} freed")
 
 
 def _gc(orch: Orch, *args: str) -> int:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil
 
+from orch.activities.supervisor import PROGRAM
 from orch.worker.records import read_worker
 
 from .contenders import Orch
@@ -58,7 +59,7 @@ class Watch:
 
     def _of_supervisors(self) -> Iterator[int]:
         for process in psutil.process_iter(["cmdline"]):
-            if any(word.endswith("/supervisor.py") for word in process.info["cmdline"] or ()):
+            if PROGRAM in (process.info["cmdline"] or ()):
                 try:
                     yield process.memory_info().rss
                 except psutil.NoSuchProcess:
