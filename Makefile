@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-JOBS ?= auto
+JOBS ?= 4 # tests wait for engines and agents most of the time
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-agents lint fix bench soak docs clean
@@ -24,7 +24,7 @@ demo: $(READY) ## four scripted agents compete to mend a bug of a real release
 
 test: $(READY) ## all tests but the long ones
 	scripts/system-packages git bubblewrap iproute2 chromium
-	$(BIN)/pytest --numprocesses $(JOBS)
+	$(BIN)/pytest --numprocesses $(JOBS) --dist worksteal
 
 test-agents: $(READY) ## real agents at a scripted model server (CLAUDE=1: Claude Code, too)
 	scripts/system-packages git bubblewrap
