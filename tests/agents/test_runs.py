@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from orch.workflows.model.event import AttemptWaiting
 from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.view import CandidateView, RunView
@@ -23,6 +24,12 @@ def only(view: RunView) -> CandidateView:
     (iteration,) = view.iterations
     (candidate,) = iteration.candidates
     return candidate
+
+
+async def first_name(runs: Runs, view: RunView) -> OutcomeKind:
+    """What the candidate's first launch was said to have become: what it rested for, or else its end."""
+    rests = [event.outcome.kind async for event in runs.client.events(view.id) if isinstance(event, AttemptWaiting)]
+    return rests[0] if rests else OutcomeKind(only(view).outcome)
 
 
 async def test_agents_mixed_in_one_run_and_the_edit_is_promoted(runs: Runs) -> None:
@@ -60,7 +67,7 @@ FAULTS = {
     "overloaded": OutcomeKind.OVERLOADED,
 }
 
-LONG = {"stream_cut": 75.0}
+LONG = {"stream_cut": 75.0, "overloaded": 75.0}
 """Seconds for what is tried again at once; the others' wait reaches beyond the deadline, so they end without it."""
 
 MUTE = {("refusal", "codex:gpt-5.5"): OutcomeKind.EMPTY_ANSWER}
@@ -75,7 +82,8 @@ async def test_each_fault_of_a_provider_has_its_name(runs: Runs) -> None:
     ]
     views = await asyncio.gather(*(runs.result(one) for one in started))
 
-    found = {case: OutcomeKind(only(view).outcome) for case, view in zip(cases, views, strict=True)}
+    names = await asyncio.gather(*(first_name(runs, view) for view in views))
+    found = dict(zip(cases, names, strict=True))
     assert found == {(fault, agent): MUTE.get((fault, agent), FAULTS[fault]) for fault, agent in cases}
     assert not any(only(view).changed for view in views)
     limited = [view for (fault, _), view in zip(cases, views, strict=True) if fault == "rate_limited"]
