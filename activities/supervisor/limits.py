@@ -125,9 +125,13 @@ class Watch:
         self.urgency.adapt()
         if problem := self._disk(now):
             return problem
-        if cgroups.refusals(self._group) > self._refusals:  # faster than two looks, and perhaps gone since
-            return self._threads()
+        if refused := self.refused():  # faster than two looks, and perhaps gone since
+            return refused
         return self._family(now) if now >= self._look or self._closing_in() else ""
+
+    def refused(self) -> str:
+        """The limit at which the kernel let the step have no more, in words; empty when it never had to."""
+        return self._threads() if cgroups.refusals(self._group) > self._refusals else ""
 
     def _closing_in(self) -> bool:
         """Whether the machine lost half of what the step had left when all its processes were looked at."""

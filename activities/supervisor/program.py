@@ -105,6 +105,8 @@ class Supervisor:
         code = os.waitstatus_to_exitcode(self.status)
         if code in TOO_LARGE:
             return {"kind": "limited", "detail": f"{size(step['limits']['file'])} in one file"}
+        if code and (refused := watch.refused()):  # it ended by itself, between two looks
+            return {"kind": "limited", "detail": refused}
         return {"kind": "failed" if code > 0 else "signalled", "number": abs(code)} if code else {"kind": "ok"}
 
     def _told_to_end(self, signals: list[tuple[str, float]]) -> None:

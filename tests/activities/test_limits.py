@@ -207,3 +207,10 @@ def test_machine_that_slept_past_a_deadline_has_passed_it(monkeypatch: pytest.Mo
     clocks.wall += 3600
     clocks.boot += 3600
     assert deadline.left() < 0
+
+
+async def test_who_ends_by_itself_when_it_may_have_no_more_processes_reached_the_limit(run: Run) -> None:
+    script = "i=0; while [ $i -lt 200 ]; do sleep 2 & i=$((i + 1)); done; wait"
+    result = await run("sh", "-c", script, limits=replace(SMALL, processes=5))
+
+    assert result.exit.kind is ExitKind.LIMITED
