@@ -26,7 +26,7 @@ def arrive(home: Home, request: OpenWorkspace | Measure, exchange: Exchange) -> 
 
 
 def _keep_run(home: Home, request: OpenWorkspace | Measure, store: Store) -> None:
-    """Write what places and the reaper read of a run, as its preparation does on its own host."""
+    """Write what places and the collection read of a run, as its preparation does on its own host."""
     run = request.attempt.run
     if (home.run(run) / artifacts.PREPARED).exists():
         return

@@ -69,13 +69,21 @@ class Lab:
 
     def acts(self, profile: Profile, launcher: Launcher) -> Iterator[Act]:
         """What a command of the profile tries in a box of the launcher."""
+        yield from self._reaching_out()
+        yield from self._reaching_the_network(profile, launcher)
+        if profile.grades:
+            protected = self.path("state/runs/r/attempts/own/tree/protected")
+            yield Act("write to a protected file", "write", protected, protected)
+            yield Act("replace a protected file", "replace", protected, protected)
+
+    def _reaching_out(self) -> tuple[Act, ...]:
         ledger, sibling = self.path("state/runs/r/ledger.jsonl"), self.path("state/runs/r/attempts/other/tree/file")
         store, checkout, outside = (
             self.path("state/stores/s/refs"),
             self.path("checkout/file"),
             self.path("outside/file"),
         )
-        yield from (
+        return (
             Act("read the home directory", "read", str(self.home)),
             Act("write to the home directory", "write", str(self.home), str(self.home)),
             Act("read the ledger of the run", "read", ledger),
@@ -95,6 +103,8 @@ class Lab:
             Act("write a setting of the kernel", "kernel", None),
             Act("open a disk or the memory", "devices", None),
         )
+
+    def _reaching_the_network(self, profile: Profile, launcher: Launcher) -> Iterator[Act]:
         engine = ["127.0.0.1", self.port]
         if not profile.network:
             yield Act("reach the network", "connect", engine)
@@ -104,10 +114,6 @@ class Lab:
             yield Act("listen in the engine's place", "listen", self.port)
         if not profile.network or guard.hides_sockets(launcher):
             yield Act("reach an abstract socket of a daemon", "connect", f"\0{self.socket}")
-        if profile.grades:
-            protected = self.path("state/runs/r/attempts/own/tree/protected")
-            yield Act("write to a protected file", "write", protected, protected)
-            yield Act("replace a protected file", "replace", protected, protected)
 
     def needs(self, argv: tuple[str, ...], profile: Profile) -> Needs:
         """The needs of a real command of the profile."""
