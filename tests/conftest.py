@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -132,10 +133,8 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "state")
 
 
-@pytest.fixture(scope="session")
-def engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A state directory with a running local engine."""
-    home = Home(tmp_path_factory.mktemp("engine") / "state")
+@contextmanager
+def _engine(home: Home) -> Iterator[Home]:
     open_state(home)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"):
@@ -143,6 +142,20 @@ def engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         asyncio.run(engine.ensure_up(home))
     yield home
     asyncio.run(engine.down(home))
+
+
+@pytest.fixture(scope="session")
+def engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A state directory with a running local engine."""
+    with _engine(Home(tmp_path_factory.mktemp("engine") / "state")) as home:
+        yield home
+
+
+@pytest.fixture(scope="module")
+def modules_engine_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """The same for the tests of one module, which speak of all that lies there."""
+    with _engine(Home(tmp_path_factory.mktemp("engine") / "state")) as home:
+        yield home
 
 
 @pytest.fixture

@@ -24,6 +24,12 @@ from orch.workflows.model.view import RunStatus
 pytestmark = [pytest.mark.engine]
 
 
+@pytest.fixture(scope="module")
+def engine_home(modules_engine_home: Home) -> Home:
+    """What other tests left is not there."""
+    return modules_engine_home
+
+
 async def test_everything_of_a_terminated_run_is_collected(client: Client, project: Path) -> None:
     run = await client.start_goal(goal="raise", repo=project, verify=("grep -q 3 level",), agent=("cmd:sleep 301",))
     temporal = await connect(client.home)
