@@ -50,20 +50,26 @@ def candidate_tree(
     return _snapshot(commit, git.text("write-tree"), changes, restored, made, warnings)
 
 
-def upper_candidate(
-    store: Store, folder: Path, commit: str, *, protected: Sequence[str], carried: Sequence[str], made: Sequence[Change]
+def upper_candidate(  # noqa: PLR0913 - one fact each
+    store: Store,
+    folder: Path,
+    commit: str,
+    trees: Trees,
+    *,
+    protected: Sequence[str],
+    carried: Sequence[str],
+    made: Sequence[Change],
 ) -> Snapshot:
     """The same of an overlay workspace, from what was written in it: what was not touched is not looked at."""
-    with Trees(store.git) as trees:
-        found = upper_changes(store, folder, commit, trees, carried=carried, nested=True)
-        moved = list(filter(_is_moved_link, found.changes))
-        foreign = {*_left_as_made(found.changes, made), *moved}
-        own = [change for change in found.changes if change not in foreign]
-        restored = protected_changes(own, protected)
-        restored += bent_attributes(store.git, commit, [change for change in own if change not in restored], protected)
-        undone = {*foreign, *restored}
-        changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
-        tree = trees.spliced(found.tree, changes)
+    found = upper_changes(store, folder, commit, trees, carried=carried, nested=True)
+    moved = list(filter(_is_moved_link, found.changes))
+    foreign = {*_left_as_made(found.changes, made), *moved}
+    own = [change for change in found.changes if change not in foreign]
+    restored = protected_changes(own, protected)
+    restored += bent_attributes(store.git, commit, [change for change in own if change not in restored], protected)
+    undone = {*foreign, *restored}
+    changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
+    tree = trees.spliced(found.tree, changes)
     warnings = [*found.warnings, *_unrecorded(change.name for change in moved)]
     return _snapshot(commit, tree, changes, restored, made, warnings)
 

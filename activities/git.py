@@ -34,6 +34,9 @@ IDENTITY = {
 """The author of internal commits, so that no identity needs to be configured."""
 
 
+_UNRELATED = ("GIT_PYTHON_", "GIT_SSL_", "GIT_HTTP_", "GIT_ASKPASS", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
+"""Variables of GitPython, of git's ways to other hosts, and of programs for people at a terminal."""
+
 _PIPE = -1
 """`subprocess.PIPE`; that module itself is for `processes.py` alone."""
 
@@ -150,8 +153,12 @@ class Git:
 
 
 def _unset(ours: Mapping[str, str]) -> list[str]:
-    """Drop inherited GIT_* variables (GIT_DIR of an outer hook, an outer agent's index), never our own."""
+    """Drop inherited GIT_* variables (GIT_DIR of an outer hook, an outer agent's index), never our own.
+
+    It costs a process start, so those stay that say nothing of repositories.
+    """
     names = sorted(name for name in os.environ if name.startswith("GIT_") and name not in ours)
+    names = [name for name in names if not name.startswith(_UNRELATED)]
     return ["env", *(part for name in names for part in ("-u", name))] if names else []
 
 

@@ -73,12 +73,15 @@ def take_candidate(  # noqa: PLR0913 - one fact each
         made: what set-up changed, as `made_by_setup` told.
     """
     ref = f"refs/orch/{attempt.run}/{attempt.name}"
-    if (pinned := store.resolve(ref)) is not None:
-        return _recall(store, pinned, base=commit)
-    if workspace.is_symlink() or not workspace.is_dir():
-        raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
-    with _explained("the workspace cannot be recorded"):
-        found = _found(store, workspace, commit, index, protected=contract.protected, carried=carried, made=made)
+    with Trees(store.git) as trees:
+        if (pinned := trees.commit_of(ref)) is not None:
+            return _recall(store, pinned, base=commit)
+        if workspace.is_symlink() or not workspace.is_dir():
+            raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
+        with _explained("the workspace cannot be recorded"):
+            found = _found(
+                store, workspace, commit, index, trees, protected=contract.protected, carried=carried, made=made
+            )
     message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
     record = _commit(store.git, found.tree, [commit], message)
     if _pin_new(store, {ref: record}):
@@ -130,13 +133,14 @@ def _found(  # noqa: PLR0913 - one fact each
     workspace: Path,
     commit: str,
     index: Path,
+    trees: Trees,
     *,
     protected: Sequence[str],
     carried: Sequence[str],
     made: Sequence[Change],
 ) -> Snapshot:
     if is_overlay(folder := workspace.parent):
-        return upper_candidate(store, folder, commit, protected=protected, carried=carried, made=made)
+        return upper_candidate(store, folder, commit, trees, protected=protected, carried=carried, made=made)
     with _full(store, workspace, index) as git:
         return candidate_tree(git, commit, index=index, protected=protected, carried=carried, made=made)
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import NamedTuple, Self
 
 from .changes import NOTHING, Change
-from .git import Git, GitError, Talk
+from .git import Git, GitError
 
 TREE_MODE = "40000"
 
@@ -38,14 +38,14 @@ class Trees:
     def __init__(self, git: Git) -> None:
         self._git = git
         self._stack = ExitStack()
-        self._reader: Talk | None = None
-        self._writer: Talk | None = None
         self._known: dict[str, Folder] = {}
         self._pending: list[str] = []
         self._width = 40
 
     def __enter__(self) -> Self:
-        """No process is started before the first question."""
+        """Start both, to be ready by the time they are asked."""
+        self._reader = self._stack.enter_context(self._git.talk("cat-file", "--batch"))
+        self._writer = self._stack.enter_context(self._git.talk("mktree", "-z", "--missing", "--batch"))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,6 +55,13 @@ class Trees:
     def tree_of(self, name: str) -> str:
         """The id of the tree that a commit, ref or tree names; raise GitError when there is none."""
         return self._ask(f"{name}^{{tree}}")[0]
+
+    def commit_of(self, name: str) -> str | None:
+        """The id of the commit that a ref or id names; None when there is none."""
+        try:
+            return self._ask(f"{name}^{{commit}}")[0]
+        except GitError:
+            return None
 
     def read(self, tree: str) -> Folder:
         """The entries of a tree; raise GitError when it is missing."""
@@ -71,8 +78,6 @@ class Trees:
 
     def _write(self, folder: Folder) -> str:
         """Have a tree written and return its id, which is known before git has answered."""
-        if self._writer is None:
-            self._writer = self._stack.enter_context(self._git.talk("mktree", "-z", "--missing", "--batch"))
         entries = sorted(folder.items(), key=lambda item: item[0] + b"/" * item[1].is_tree)
         data = b"".join(e.mode.encode() + b" " + name + b"\0" + bytes.fromhex(e.id) for name, e in entries)
         lines = (f"{e.mode} {_kind(e)} {e.id}\t".encode() + name + b"\0" for name, e in entries)
@@ -84,7 +89,7 @@ class Trees:
 
     def _settle(self) -> None:
         """Wait until git has written all trees."""
-        while self._pending and self._writer:
+        while self._pending:
             oid = self._pending.pop(0)
             if self._writer.hear().decode() != oid:
                 raise GitError(self._writer.args, 128, f"tree {oid} was not written")
@@ -127,8 +132,6 @@ class Trees:
         return self._write(entries) if entries else None
 
     def _ask(self, name: str) -> tuple[str, bytes]:
-        if self._reader is None:
-            self._reader = self._stack.enter_context(self._git.talk("cat-file", "--batch"))
         answer = self._reader.ask(f"{name}\n".encode())
         oid, *facts = answer.decode().rsplit(" ", 2)
         if len(facts) != 2:

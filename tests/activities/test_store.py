@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from orch.activities.git import Git
 from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store, store_key
@@ -20,6 +21,7 @@ from orch.workflows.errors import RefusedError
 
 MAKE = """
 import sys; from pathlib import Path
+from orch.activities.git import Git
 from orch.activities.home import Home; from orch.activities.repository import inspect
 from orch.activities.snapshots import take_baseline; from orch.activities.store import Store
 repository = inspect(Path(sys.argv[1])); store = Store.of(Home(Path(sys.argv[2])), repository)
@@ -214,3 +216,10 @@ def test_outer_git_variables_mean_nothing(kit: Any, repo: Path, bench: Any, tmp_
         assert bench(repo).baseline().commit == head
         assert os.environ["GIT_NAMESPACE"] == "x"
     assert kit.fingerprint(other) == before
+
+
+def test_variables_that_say_nothing_of_repositories_stay(repo: Path, monkeypatch: Any) -> None:
+    """Certificates of a company's proxy reach git's fetches."""
+    monkeypatch.setenv("GIT_SSL_CAINFO", "/etc/company.pem")
+    monkeypatch.setenv("GIT_NAMESPACE", "x")
+    assert Git(repo).text("-c", "alias.said=!echo $GIT_SSL_CAINFO-$GIT_NAMESPACE", "said") == "/etc/company.pem-"
