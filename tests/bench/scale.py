@@ -33,7 +33,7 @@ HEAVY = (
     "case $ORCH_CANDIDATE in "
     "{many}) find pkg* -type f -exec sed -i s/^/#/ {{}} + ;; "
     "{large}) head -c {bytes} /dev/urandom >large.bin ;; "
-    "esac; echo $ORCH_CANDIDATE >{answer}"
+    "esac; sleep {stay}; echo $ORCH_CANDIDATE >{answer}"
 )
 """A shell line; the sandbox hides most folders that a script could lie in."""
 
@@ -61,6 +61,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.scale", description=__doc__)
     parser.add_argument("--candidates", type=int, default=64, help="candidates and slots (default 64)")
     parser.add_argument("--megabytes", type=int, default=500, help="size of the large file (default 500)")
+    parser.add_argument("--stay", type=int, default=30, help="seconds an agent stays, so that all are there at once")
     parser.add_argument("--runs", type=int, default=200, help="small runs before gc (default 200)")
     parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
     return parser.parse_args()
@@ -69,7 +70,12 @@ def _options() -> argparse.Namespace:
 async def _crowd(orch: Orch, folder: Path, options: argparse.Namespace) -> None:
     """One run with all candidates at once; the last two are the heavy ones, so that a light one wins."""
     repo = make_repository(folder / "repo", FILES)
-    numbers = {"many": options.candidates - 1, "large": options.candidates, "bytes": options.megabytes << 20}
+    numbers = {
+        "many": options.candidates - 1,
+        "large": options.candidates,
+        "bytes": options.megabytes << 20,
+        "stay": options.stay,
+    }
     agent = HEAVY.format(answer=ANSWER, **numbers)
     worker = read_worker(orch.home)
     assert worker
