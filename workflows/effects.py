@@ -27,6 +27,20 @@ from .model.claim import Claimed, ClaimHost
 from .model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared
 from .model.promotion import Promote, Promotion
 from .model.review import Review, ReviewHead
+from .model.round.campaign import RecordRound, RoundRecord
+from .model.round.lane import (
+    BuildTrial,
+    Built,
+    Composed,
+    ComposeStep,
+    LaneOpened,
+    MeasurePairs,
+    OpenLane,
+    TakeIn,
+    TakenIn,
+)
+from .model.round.request import PrepareRound, RoundPrepared
+from .model.round.trial import Measurement
 from .model.verdict import Verdict
 
 HEARTBEAT = timedelta(seconds=10)
@@ -149,4 +163,46 @@ async def promote(request: Promote) -> Promotion:
 @activity.defn
 async def close_run(request: CloseRun) -> None:
     """Write the ledger to the run's folder and let go of what the run reserved."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def prepare_round(request: PrepareRound) -> RoundPrepared:
+    """Check host, repository and plan, and bring the incumbent into the store; a refusal is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def open_lane(request: OpenLane) -> LaneOpened:
+    """Make a lane's workspace with its wrapper; no room, a failing set-up or probe are values."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def take_in(request: TakeIn) -> TakenIn:
+    """Watch a lane's outbox and submit what is new in it to the round, until it is cancelled."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def build_trial(request: BuildTrial) -> Built:
+    """Make and build fresh checkouts of both sides; a failing step is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def measure_pairs(request: MeasurePairs) -> Measurement:
+    """Lease the device set and run the pairs; a busy device and a failing benchmark are values."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def compose_step(request: ComposeStep) -> Composed:
+    """Lay a ticket's files on a head as one commit."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def record_round(request: RecordRound) -> RoundRecord:
+    """Write the round's ledger document and advance the campaign's record."""
     raise NotImplementedError

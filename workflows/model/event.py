@@ -15,19 +15,14 @@ from .outcome import Outcome
 from .promotion import PromoteTarget, Promotion
 from .ranking import Ranking
 from .reason import Reason, RunReason
+from .recorded import Recorded
 from .review import Decision, Extension, Note, Review
+from .round.event import RoundEvent
 from .usage import Usage
 from .verdict import Verdict
 
 
-class _Event(Value):
-    """What all events have: their place in the ledger and their time (ISO 8601, UTC)."""
-
-    seq: int = Field(ge=1)
-    at: str
-
-
-class RunStarted(_Event):
+class RunStarted(Recorded):
     """The run began."""
 
     type: Literal["run_started"] = "run_started"
@@ -41,7 +36,7 @@ class RunStarted(_Event):
     sign_off: str = ""
 
 
-class BaselineTaken(_Event):
+class BaselineTaken(Recorded):
     """The user's tree was recorded in the store and the contract frozen."""
 
     type: Literal["baseline_taken"] = "baseline_taken"
@@ -56,28 +51,28 @@ class BaselineTaken(_Event):
     warnings: tuple[str, ...] = ()
 
 
-class BaselineMeasured(_Event):
+class BaselineMeasured(Recorded):
     """The unchanged tree was measured first."""
 
     type: Literal["baseline_measured"] = "baseline_measured"
     verdict: Verdict
 
 
-class SealRequested(_Event):
+class SealRequested(Recorded):
     """The run waits for an operator to approve the contract."""
 
     type: Literal["seal_requested"] = "seal_requested"
     contract_digest: str
 
 
-class SealDecided(_Event):
+class SealDecided(Recorded):
     """An operator answered."""
 
     type: Literal["seal_decided"] = "seal_decided"
     decision: Decision
 
 
-class IterationStarted(_Event):
+class IterationStarted(Recorded):
     """Candidates were reserved and start from the head."""
 
     type: Literal["iteration_started"] = "iteration_started"
@@ -87,7 +82,7 @@ class IterationStarted(_Event):
     attempts: tuple[AttemptKey, ...]
 
 
-class AttemptStarted(_Event):
+class AttemptStarted(Recorded):
     """An attempt's workflow was started."""
 
     type: Literal["attempt_started"] = "attempt_started"
@@ -95,7 +90,7 @@ class AttemptStarted(_Event):
     agent: str
 
 
-class AttemptWaiting(_Event):
+class AttemptWaiting(Recorded):
     """An attempt rests until its agent's provider takes requests again."""
 
     type: Literal["attempt_waiting"] = "attempt_waiting"
@@ -105,7 +100,7 @@ class AttemptWaiting(_Event):
     until: float
 
 
-class AttemptResumed(_Event):
+class AttemptResumed(Recorded):
     """An attempt's rest is over: its agent is launched again."""
 
     type: Literal["attempt_resumed"] = "attempt_resumed"
@@ -113,7 +108,7 @@ class AttemptResumed(_Event):
     agent: str
 
 
-class AttemptReplaced(_Event):
+class AttemptReplaced(Recorded):
     """An attempt's host was lost: it stays charged with what it reported, and a new one begins in its place."""
 
     type: Literal["attempt_replaced"] = "attempt_replaced"
@@ -122,14 +117,14 @@ class AttemptReplaced(_Event):
     agent: str
 
 
-class CandidateMeasured(_Event):
+class CandidateMeasured(Recorded):
     """An attempt ended; its facts are durable from here on."""
 
     type: Literal["candidate_measured"] = "candidate_measured"
     candidate: Candidate
 
 
-class IterationDecided(_Event):
+class IterationDecided(Recorded):
     """The tournament chose; `commit` and `tree` are the head from here on."""
 
     type: Literal["iteration_decided"] = "iteration_decided"
@@ -139,7 +134,7 @@ class IterationDecided(_Event):
     tree: Sha
 
 
-class GateMeasured(_Event):
+class GateMeasured(Recorded):
     """The head's tree was measured afresh by the canonical short-circuit."""
 
     type: Literal["gate_measured"] = "gate_measured"
@@ -147,7 +142,7 @@ class GateMeasured(_Event):
     verdict: Verdict
 
 
-class HeadReviewed(_Event):
+class HeadReviewed(Recorded):
     """The reviewer answered about the head's tree."""
 
     type: Literal["head_reviewed"] = "head_reviewed"
@@ -156,28 +151,28 @@ class HeadReviewed(_Event):
     review: Review
 
 
-class NoteAdded(_Event):
+class NoteAdded(Recorded):
     """An operator left guidance."""
 
     type: Literal["note_added"] = "note_added"
     note: Note
 
 
-class RunExtended(_Event):
+class RunExtended(Recorded):
     """An operator raised a cap."""
 
     type: Literal["run_extended"] = "run_extended"
     extension: Extension
 
 
-class RunPromoted(_Event):
+class RunPromoted(Recorded):
     """The result was promoted, or the promotion was refused."""
 
     type: Literal["run_promoted"] = "run_promoted"
     promotion: Promotion
 
 
-class RunEnded(_Event):
+class RunEnded(Recorded):
     """The run ended."""
 
     type: Literal["run_ended"] = "run_ended"
@@ -186,7 +181,7 @@ class RunEnded(_Event):
     usage: Usage = Usage()
 
 
-Event = Annotated[
+GoalEvent = (
     RunStarted
     | BaselineTaken
     | BaselineMeasured
@@ -204,9 +199,10 @@ Event = Annotated[
     | NoteAdded
     | RunExtended
     | RunPromoted
-    | RunEnded,
-    Field(discriminator="type"),
-]
+    | RunEnded
+)
+
+Event = Annotated[GoalEvent | RoundEvent, Field(discriminator="type")]
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Reads one line of a ledger."""

@@ -1,0 +1,1 @@
+"""Values of optimization rounds: plan, lanes, tickets, trials, composition, events, views."""

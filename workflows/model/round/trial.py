@@ -1,0 +1,163 @@
+"""Trials: benchmark runs of two checkouts in AB/BA pairs, every raw sample kept, and what they show."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from ..base import Sha, Value
+from ..exit import Exit
+from ..verdict import Excerpt
+from .plan import Name
+from .ticket import Cause
+
+
+class Sample(Value):
+    """One benchmark run.
+
+    Attributes:
+        value: the metric, in its unit; None when the run gave none.
+        exit: how the benchmark ended.
+        wall_s: wall seconds it took.
+        flaw: why there is no value, in words.
+    """
+
+    value: float | None = Field(default=None, allow_inf_nan=False)
+    exit: Exit
+    wall_s: float = 0.0
+    flaw: str = ""
+
+
+Order = Literal["AB", "BA"]
+
+
+class Pair(Value):
+    """Both sides measured one after the other: A is the base, B the candidate.
+
+    Attributes:
+        index: from 0; even pairs run A first.
+        order: which side ran first.
+        a: the base's runs.
+        b: the candidate's runs.
+    """
+
+    index: int = Field(ge=0)
+    order: Order
+    a: tuple[Sample, ...]
+    b: tuple[Sample, ...]
+
+
+class Measurement(Value):
+    """The facts of one measurement; what they mean is derived.
+
+    Attributes:
+        base: the commit of side A.
+        candidate: the commit of side B.
+        device: the device set it had.
+        pairs: complete pairs, in order.
+        failed: at which step the candidate (or, in an A/A measurement, the incumbent) failed before any pair.
+        detail: the fact behind it.
+        output: what the failing step printed.
+        invalid: how the validator ended when it did not accept the candidate's result; None when it did.
+        busy: what was in the way of the device; nothing was measured, and it is to be tried again.
+        host: the host class.
+        waited_s: seconds it waited for the device.
+        held_s: seconds it held the device.
+    """
+
+    base: Sha
+    candidate: Sha
+    device: Name
+    pairs: tuple[Pair, ...] = ()
+    failed: Cause | None = None
+    detail: str = Field(default="", max_length=500)
+    output: Excerpt = Excerpt()
+    invalid: Exit | None = None
+    busy: str = ""
+    host: str = ""
+    waited_s: float = 0.0
+    held_s: float = 0.0
+
+
+class Scale(StrEnum):
+    """How a gain is expressed: as a log ratio where every value is positive, else as a difference in the unit."""
+
+    LOG = "log"
+    DIFFERENCE = "difference"
+
+
+class Noise(Value):
+    """The noise of one pair, from A/A pairs.
+
+    Attributes:
+        scale: of sigma.
+        sigma: standard deviation of a pair's difference.
+        pairs: from how many pairs it comes.
+        base: mean value of the incumbent, in the metric's unit.
+    """
+
+    scale: Scale
+    sigma: float = Field(ge=0, allow_inf_nan=False)
+    pairs: int = Field(ge=2)
+    base: float = Field(allow_inf_nan=False)
+
+
+class Judgement(StrEnum):
+    """What a measurement shows."""
+
+    PASSED = "passed"
+    NOT_MEASURED = "not_measured"
+    BELOW_ROLLBACK = "below_rollback"
+    REGRESSION = "regression"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+    UNEVALUABLE = "unevaluable"
+
+
+class Evaluation(Value):
+    """A measurement's gain and what it is worth.
+
+    Attributes:
+        verdict: what it shows.
+        scale: of gain, sigma and order_effect.
+        gain: mean paired gain, positive is better; None when unevaluable.
+        gain_unit: the same as a mean difference in the metric's unit, positive is better.
+        error: standard error of the gain, from the noise of A/A pairs.
+        order_effect: by how much the order of a pair changed the gain.
+        base: mean value of side A, in the unit.
+        candidate: mean value of side B, in the unit.
+        pairs: how many pairs.
+        why: the numbers behind the verdict, in words.
+    """
+
+    verdict: Judgement
+    scale: Scale = Scale.LOG
+    gain: float | None = None
+    gain_unit: float | None = None
+    error: float | None = None
+    order_effect: float | None = None
+    base: float | None = None
+    candidate: float | None = None
+    pairs: int = 0
+    why: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it counts as a gain."""
+        return self.verdict is Judgement.PASSED
+
+
+class GuardResult(Value):
+    """What an A/A measurement of the guard shows.
+
+    Attributes:
+        passed: whether noise is within the gate and no difference was measured where there is none.
+        noise: the noise of these pairs alone; None when there is none to be had.
+        why: the numbers behind it.
+    """
+
+    passed: bool
+    noise: Noise | None = None
+    why: str = ""
