@@ -1,4 +1,4 @@
-"""Promotion to a branch: one commit on top of the start, made in the user's repository, nothing else touched."""
+"""Promotion to a branch: commits on top of the start, made in the user's repository, nothing else touched."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ def publish(repository: Repository, store: Store, request: Promote) -> Promotion
         return _refused(request, PromotionReason.BRANCH_INVALID)
     tree = store.tree_of(request.new)
     present = _standing(git, name)
-    if present is not None:
+    begun = request.chain and present is not None and _moves(git, request)
+    if present is not None and not begun:
         return _done(request, tree) if present == tree else _refused(request, PromotionReason.BRANCH_EXISTS)
     try:
-        _create(git, store, request, _squashed(store.git, request, tree))
+        commit = request.new if request.chain else _squashed(store.git, request, tree)
+        _create(git, store, request, commit, before=request.old if begun else "")
     except GitError as error:
         if _standing(git, name) != tree:  # else another attempt was faster
             place = str(repository.common_dir)
@@ -35,10 +37,18 @@ def publish(repository: Repository, store: Store, request: Promote) -> Promotion
     return _done(request, tree, paths=len(differences(store.git, request.old, request.new)))
 
 
-def _create(git: Git, store: Store, request: Promote, commit: str) -> None:
+def _moves(git: Git, request: Promote) -> bool:
+    """Whether the branch stands at the start, in no working tree that would not follow it."""
+    ref = f"refs/heads/{request.target.branch}"
+    used = f"branch {ref}".encode() in git.run("worktree", "list", "--porcelain").splitlines()
+    return not used and git.attempt("rev-parse", "--verify", "--quiet", ref)[1].decode().strip() == request.old
+
+
+def _create(git: Git, store: Store, request: Promote, commit: str, *, before: str) -> None:
+    """Point the branch at a commit, if it still is at `before`; empty: if it still is not there."""
     git.run(*_FETCH, str(store.git_dir), commit)
     ref = f"refs/heads/{request.target.branch}"
-    git.run("update-ref", "--no-deref", "-m", f"orch: {request.run}", ref, commit, "")
+    git.run("update-ref", "--no-deref", "-m", f"orch: {request.run}", ref, commit, before)
 
 
 def _standing(git: Git, name: str) -> str | None:

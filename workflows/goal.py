@@ -11,7 +11,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 from .ending import Ending, broken, cancelled, failed, succeeded
 from .iteration import run_iteration
-from .ledger import Ledger
+from .ledger import goal_ledger, slimmed
 from .model.attempt import Waiting
 from .model.budget import Caps
 from .model.event import (
@@ -54,7 +54,7 @@ class Goal:
     @workflow.init
     def __init__(self, request: GoalRequest) -> None:
         self._request = request
-        self._ledger = Ledger(request.carried)
+        self._ledger = goal_ledger(request.carried)
         self._state = self._ledger.state
         self._steps = RunSteps(request, self._ledger)
 
@@ -131,7 +131,7 @@ class Goal:
                 return ending
             if workflow.info().is_continue_as_new_suggested():
                 await workflow.wait_condition(workflow.all_handlers_finished)
-                workflow.continue_as_new(request.model_copy(update={"carried": self._ledger.carried()}))
+                workflow.continue_as_new(request.model_copy(update={"carried": slimmed(self._ledger)}))
 
     async def _prepare(self, request: GoalRequest) -> Ending | None:
         self._ledger.record(

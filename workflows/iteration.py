@@ -15,7 +15,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 from .attempt import Attempt
 from .details import agent_label
 from .host import ORCH_QUEUE, host_queue
-from .ledger import Ledger
+from .ledger import GoalLedger
 from .model.attempt import AttemptKey, AttemptRequest, SpendCaps
 from .model.candidate import Candidate, Failure
 from .model.event import AttemptReplaced, AttemptStarted, CandidateMeasured, IterationDecided, IterationStarted
@@ -28,7 +28,7 @@ from .rules.tournament import rank
 from .run_steps import RunSteps, exchange
 
 
-async def run_iteration(request: GoalRequest, ledger: Ledger, steps: RunSteps, count: int) -> None:
+async def run_iteration(request: GoalRequest, ledger: GoalLedger, steps: RunSteps, count: int) -> None:
     """Let `count` candidates compete from the head and move the head to the winner.
 
     Everything is recorded in the ledger as it comes; a cancellation is raised once every attempt has cleaned up.
@@ -48,7 +48,7 @@ async def run_iteration(request: GoalRequest, ledger: Ledger, steps: RunSteps, c
     await steps.move_head(commit)
 
 
-async def _attempt(ledger: Ledger, request: AttemptRequest) -> None:
+async def _attempt(ledger: GoalLedger, request: AttemptRequest) -> None:
     """Run a candidate to its end, if need be anew on another host, and record it."""
     for _ in range(request.placement.replacements):
         candidate = await _run(ledger, request)
@@ -62,7 +62,7 @@ async def _attempt(ledger: Ledger, request: AttemptRequest) -> None:
     ledger.record(CandidateMeasured, candidate=candidate)
 
 
-async def _run(ledger: Ledger, request: AttemptRequest) -> Candidate:
+async def _run(ledger: GoalLedger, request: AttemptRequest) -> Candidate:
     key, agent = request.attempt, request.agent
     try:
         handle = await workflow.start_child_workflow(
@@ -80,7 +80,7 @@ async def _run(ledger: Ledger, request: AttemptRequest) -> Candidate:
         return _lost(key, agent, error)
 
 
-def _replaceable(ledger: Ledger, request: AttemptRequest, lost: Candidate) -> bool:
+def _replaceable(ledger: GoalLedger, request: AttemptRequest, lost: Candidate) -> bool:
     """Whether an attempt whose host was lost is begun anew: while the run's time, money and operator allow it."""
     state = ledger.state
     if not request.exchange or lost.failure is not Failure.HOST_LOST or workflow.cancellation_reason() is not None:
@@ -89,7 +89,7 @@ def _replaceable(ledger: Ledger, request: AttemptRequest, lost: Candidate) -> bo
     return not late and budget.affordable(state.budget, state.caps, 1) > 0
 
 
-def _request(request: GoalRequest, ledger: Ledger, key: AttemptKey, begin: Start, text: str) -> AttemptRequest:
+def _request(request: GoalRequest, ledger: GoalLedger, key: AttemptKey, begin: Start, text: str) -> AttemptRequest:
     state = ledger.state
     return AttemptRequest(
         attempt=key,
@@ -124,7 +124,7 @@ def _lost(key: AttemptKey, agent: str, error: BaseException) -> Candidate:
     )
 
 
-def _select(ledger: Ledger) -> None:
+def _select(ledger: GoalLedger) -> None:
     state = ledger.state
     ranking = rank(state.contenders())
     winner = state.candidates.get(ranking.winner)
@@ -134,7 +134,7 @@ def _select(ledger: Ledger) -> None:
     ledger.record(IterationDecided, ordinal=state.ordinal, ranking=ranking, commit=commit, tree=tree)
 
 
-def _feedback(ledger: Ledger) -> str:
+def _feedback(ledger: GoalLedger) -> str:
     state = ledger.state
     if not state.history:
         return ""

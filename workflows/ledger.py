@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from temporalio import workflow
 
@@ -13,18 +14,36 @@ from .model.view import RunView
 from .rules.projection import project
 from .state import GoalState
 
+
+class State(Protocol):
+    """A fold of events."""
+
+    def apply(self, event: Event, /) -> None:
+        """Fold one event in."""
+
+
 E = TypeVar("E", bound=Event)
+S = TypeVar("S", bound=State)
+V = TypeVar("V")
 
 PAGE = 200
 """Events in one answer, so that an answer stays far below Temporal's payload limit."""
 
 
-class Ledger:
+class Ledger(Generic[S, V]):
     """Append-only events; the state and every view are projections of them."""
 
-    def __init__(self, carried: tuple[Event, ...]) -> None:
+    def __init__(
+        self,
+        state: S,
+        project: Callable[[Sequence[Event]], V],
+        render: Callable[[V], str],
+        carried: tuple[Event, ...] = (),
+    ) -> None:
         self.events: list[Event] = list(carried)
-        self.state = GoalState()
+        self.state = state
+        self._project = project
+        self._render = render
         self._kept = len(carried)
         for event in carried:
             self.state.apply(event)
@@ -34,12 +53,12 @@ class Ledger:
         event = kind(seq=len(self.events) + 1, at=workflow.now().isoformat(timespec="milliseconds"), **facts)
         self.events.append(event)
         self.state.apply(event)
-        workflow.set_current_details(details(self.view()))
+        workflow.set_current_details(self._render(self.view()))
         return event
 
-    def view(self) -> RunView:
+    def view(self) -> V:
         """The run as it stands now."""
-        return project(self.events)
+        return self._project(self.events)
 
     def page(self, since: int) -> LedgerPage:
         """The events after `since`, at most PAGE of them."""
@@ -55,10 +74,20 @@ class Ledger:
         """Note that these events are on disk."""
         self._kept += len(events)
 
-    def carried(self) -> tuple[Event, ...]:
-        """The events to continue as new with; only the last iteration keeps its excerpts."""
-        last = self.state.ordinal
-        return tuple(_slim(event) if _older(event, last) else event for event in self.events)
+
+GoalLedger = Ledger[GoalState, RunView]
+"""The ledger of a goal run."""
+
+
+def goal_ledger(carried: tuple[Event, ...]) -> GoalLedger:
+    """A goal run's ledger, with the events that it continued as new with."""
+    return Ledger(GoalState(), project, details, carried)
+
+
+def slimmed(ledger: GoalLedger) -> tuple[Event, ...]:
+    """The events to continue as new with; only the last iteration keeps its excerpts."""
+    last = ledger.state.ordinal
+    return tuple(_slim(event) if _older(event, last) else event for event in ledger.events)
 
 
 def _older(event: Event, ordinal: int) -> bool:

@@ -13,7 +13,7 @@ from temporalio.workflow import ActivityConfig
 from . import effects
 from .details import agent_label
 from .host import host_queue
-from .ledger import Ledger
+from .ledger import GoalLedger
 from .model.attempt import AttemptKey, Measure, SpendCaps
 from .model.goal import CloseRun, GoalRequest, MoveHead, PrepareRun, RunPrepared
 from .model.placement import Exchange
@@ -38,7 +38,7 @@ def exchange(request: GoalRequest, store: str) -> Exchange | None:
 class RunSteps:
     """Calls the effects of one run with what its state says; records nothing and decides nothing."""
 
-    def __init__(self, request: GoalRequest, ledger: Ledger) -> None:
+    def __init__(self, request: GoalRequest, ledger: GoalLedger) -> None:
         self._request = request
         self._ledger = ledger
         self._state = ledger.state

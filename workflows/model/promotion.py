@@ -51,6 +51,7 @@ class Promote(Value):
         old: the commit whose tree the user's tree must still show on every changed path.
         new: the commit to bring.
         target: where to.
+        chain: whether a branch gets the commits from `old` to `new` as they are; one that stands at `old` moves on.
     """
 
     run: RunId
@@ -59,6 +60,7 @@ class Promote(Value):
     old: Sha
     new: Sha
     target: PromoteTarget
+    chain: bool = False
 
 
 class Promotion(Value):

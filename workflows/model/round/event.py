@@ -44,9 +44,9 @@ class RoundReady(Recorded):
 
 
 class GuardMeasured(Recorded):
-    """The incumbent was measured against itself: at first, and again after every k tickets.
+    """The incumbent was measured against itself on a device set: at first, and again after every k tickets of it.
 
-    `noise` pools all A/A pairs that passed so far; sigma of every evaluation comes from it.
+    `noise` pools all A/A pairs of that set that passed so far; sigma of every evaluation there comes from it.
     """
 
     type: Literal["guard_measured"] = "guard_measured"
@@ -56,16 +56,18 @@ class GuardMeasured(Recorded):
 
 
 class QueuePaused(Recorded):
-    """Nothing is measured until an A/A measurement passes again."""
+    """A device set measures nothing else until an A/A measurement on it passes again."""
 
     type: Literal["queue_paused"] = "queue_paused"
+    device: Name
     why: str
 
 
 class QueueResumed(Recorded):
-    """Tickets are measured again."""
+    """A device set measures tickets again."""
 
     type: Literal["queue_resumed"] = "queue_resumed"
+    device: Name
 
 
 class LaneStarted(Recorded):
@@ -192,6 +194,7 @@ class StepComposed(Recorded):
 
     type: Literal["step_composed"] = "step_composed"
     step: Step
+    tree: Sha | None = None
     measurement: Measurement | None = None
 
 
