@@ -15,7 +15,7 @@ PURE = {
     *("__future__", "typing", "re", "math", "enum", "dataclasses", "fractions"),
     *("collections", "functools", "itertools", "operator"),
 }
-MODEL_ALSO = {"hashlib", "json", "pydantic"}
+MODEL_ALSO = {"calendar", "hashlib", "json", "pydantic"}
 EFFECTS = {"open", "print", "input", "eval", "exec", "__import__", "breakpoint"}
 
 RULES = sorted((WORKFLOWS / "rules").glob("*.py"))

@@ -55,6 +55,7 @@ class Measurement(Value):
     Attributes:
         base: the commit of side A.
         candidate: the commit of side B.
+        ordinal: its number in the round, from 1, which names its folder; 0 where it is not known.
         device: the device set it had.
         pairs: complete pairs, in order.
         failed: at which step the candidate (or, in an A/A measurement, the incumbent) failed before any pair.
@@ -69,6 +70,7 @@ class Measurement(Value):
 
     base: Sha
     candidate: Sha
+    ordinal: int = Field(default=0, ge=0)
     device: Name
     pairs: tuple[Pair, ...] = ()
     failed: Cause | None = None
