@@ -47,6 +47,11 @@ class Subject:
             return any(isinstance(e, HeadReviewed) and e.ordinal == self.key.iteration for e in events)
         return not self.key.candidate or measured(events, self.key) is not None
 
+    def jobs(self) -> list[Path]:
+        """The folders of set-up, the agent's launches and the measurement's set-up."""
+        launches = numbered(self.folder.glob(f"{AGENT}*"))
+        return [self.folder / "setup", *launches, self.folder / "measure" / "setup"]
+
 
 def attempt(run_folder: Path, events: Sequence[Event], key: AttemptKey) -> Subject:
     """An attempt, or the measurement of the unchanged tree."""
@@ -89,11 +94,8 @@ class Outputs:
         self._known: dict[Path, Output] = {}
 
     def jobs(self) -> list[Output]:
-        """What set-up, the agent's launches and the measurement's set-up printed, as far as they have begun."""
-        folder = self._subject.folder
-        launches = numbered(folder.glob(f"{AGENT}*"))
-        jobs = (folder / "setup", *launches, folder / "measure" / "setup")
-        return [self._output(job, path) for job in jobs for path in _streams(job)]
+        """What its jobs printed, as far as they have begun."""
+        return [self._output(job, path) for job in self._subject.jobs() for path in _streams(job)]
 
     def prompts(self) -> list[Output]:
         """What the agent was told, at each launch."""

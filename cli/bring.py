@@ -15,10 +15,13 @@ from ..workflows.model.event import BaselineTaken, Event, IterationDecided, RunE
 from ..workflows.model.goal import is_url
 from ..workflows.model.promotion import Promote, PromoteTarget, Promotion
 from ..workflows.model.reason import RunReason
+from ..workflows.model.round.event import RoundDecided, RoundReady, RoundStarted
 from .link import Link
 from .listing import read_ledger
 from .reasons import sentence
+from .round_words import round_sentence
 from .runs import all_events
+from .views import is_round
 
 E = TypeVar("E")
 
@@ -35,8 +38,20 @@ class Outcome:
 
 
 async def outcome(link: Link, run: str) -> Outcome:
-    """Read it from the ledger; refused before there is a baseline."""
+    """Read it from the ledger; refused before there is a baseline, or a round's incumbent."""
     events = await all_events(link, run)
+    return _of_round(run, events) if is_round(events) else _of_goal(run, events)
+
+
+def _of_round(run: str, events: Sequence[Event]) -> Outcome:
+    started, ready, decided = _last(events, RoundStarted), _last(events, RoundReady), _last(events, RoundDecided)
+    if started is None or ready is None:
+        raise RefusedError(f"{run} has no incumbent yet", hint=f"orch show {run}")
+    head = (decided.incumbent if decided else None) or ready.incumbent
+    return Outcome(run=run, repo=started.repo, store=ready.store, start=ready.incumbent, head=head)
+
+
+def _of_goal(run: str, events: Sequence[Event]) -> Outcome:
     started, baseline = _last(events, RunStarted), _last(events, BaselineTaken)
     if started is None or baseline is None:
         raise RefusedError(f"{run} has no baseline yet", hint=f"orch show {run}")
@@ -50,7 +65,7 @@ async def promote(link: Link, run: str, target: PromoteTarget | None) -> Promoti
     from ..activities import promotion
 
     found = await outcome(link, run)
-    _require_verified(run, _last(await all_events(link, run), RunEnded))
+    _require_verified(run, await all_events(link, run))
     _require_tree(link, found)
     to = target or PromoteTarget()
     request = Promote(run=run, repo=found.repo, store=found.store, old=found.start, new=found.head, target=to)
@@ -72,11 +87,15 @@ async def restore(link: Link, run: str) -> Promotion:
     )
 
 
-def _require_verified(run: str, end: RunEnded | None) -> None:
-    """Only a tree that passed the gate is promoted."""
+def _require_verified(run: str, events: Sequence[Event]) -> None:
+    """Only a tree that passed the gate, or its rerun, is promoted."""
+    end = _last(events, RunEnded)
     if end is None:
         raise _not_ended(run)
     if end.reason.code not in {RunReason.DONE, RunReason.PROMOTION_REFUSED}:
+        if is_round(events):
+            hint = f"what a lane found is still to be had: orch diff {run} --lane LANE | git apply"
+            raise RefusedError(f"{run} has no new incumbent: {round_sentence(end.reason)}", hint=hint)
         raise RefusedError(
             f"{run} has no verified result: {sentence(end.reason)}",
             hint=f"a candidate's change is still to be had: orch diff {run} --candidate N | git apply",

@@ -25,7 +25,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..activities.home import Home
 from ..workflows.errors import RefusedError, UnreachableError
@@ -33,6 +33,7 @@ from ..workflows.model.budget import Caps
 from ..workflows.model.event import Event
 from ..workflows.model.promotion import PromoteTarget, Promotion
 from ..workflows.model.review import Decision, Extension, Note
+from ..workflows.model.round.view import RoundView
 from ..workflows.model.view import RunView
 from . import runs
 from .following import follow_events
@@ -40,11 +41,15 @@ from .link import Link
 from .listing import RunRow, list_runs
 from .options import GoalOptions
 from .plan import GoalPlan, resolve_goal
+from .views import AnyView
 
 QUIET_S = 0.1
 """Given to the SDK's threads before a script ends: interpreter finalisation races them (sdk-python#300)."""
 
 __all__ = ["Client", "GoalOptions", "RefusedError", "RunRow", "UnreachableError"]
+
+
+V = TypeVar("V", RunView, RoundView)
 
 
 def _home(state: Path | None) -> Home:
@@ -96,15 +101,34 @@ class Client:
         """The run's events after `since`, live, until the run has ended; engine restarts lose nothing."""
         return follow_events(self.link, run, since=since)
 
-    async def view(self, run: str) -> RunView:
-        """The run as it stands now."""
+    async def look(self, run: str) -> AnyView:
+        """The run as it stands now, whatever its kind: a RunView of a goal, a RoundView of a round."""
         return await runs.view(self.link, run)
 
-    async def result(self, run: str) -> RunView:
-        """Wait for the run's end and return how it ended."""
+    @overload
+    async def view(self, run: str) -> RunView: ...
+
+    @overload
+    async def view(self, run: str, of: type[V]) -> V: ...
+
+    async def view(self, run: str, of: type[Any] = RunView) -> Any:
+        """The run as it stands now, as the view of its kind; refused when it is of another kind."""
+        found = await self.look(run)
+        if not isinstance(found, of):
+            raise RefusedError(f"{run} is a {found.kind}", hint=f"ask for its view: {type(found).__name__}")
+        return found
+
+    @overload
+    async def result(self, run: str) -> RunView: ...
+
+    @overload
+    async def result(self, run: str, of: type[V]) -> V: ...
+
+    async def result(self, run: str, of: type[Any] = RunView) -> Any:
+        """Wait for the run's end and return how it ended, as the view of its kind."""
         async for _ in self.events(run):
             pass
-        return await self.view(run)
+        return await self.view(run, of)
 
     async def list(self) -> Sequence[RunRow]:
         """All known runs, newest first."""

@@ -5,15 +5,26 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ..workflows.model import event as ev
+from ..workflows.model.round.event import RoundStarted
 from .durations import show_duration
 from .reasons import DECIDED_BY, OUTCOME, sentence
 from .render import agent_name
+from .round_event_lines import round_line
+from .round_words import round_sentence
 from .talk import one_line, plural
 
 
-def event_line(event: ev.Event) -> str:
-    """What happened, on one line."""
+def event_line(event: ev.Event, begun: ev.Event | None = None) -> str:
+    """What happened, on one line; `begun` is the ledger's first event: it tells which kind of run this is."""
+    if isinstance(begun, RoundStarted):
+        return f"{event.at[11:19]}  {_in_round(event, begun)}"
     return f"{event.at[11:19]}  {_what(event)}"
+
+
+def _in_round(event: ev.Event, begun: RoundStarted) -> str:
+    if isinstance(event, ev.RunEnded):
+        return f"{event.status}: {round_sentence(event.reason)}"
+    return round_line(event, begun.plan.metric) or _what(event)
 
 
 def _what(event: ev.Event) -> str:  # noqa: PLR0911 - one answer per kind of event

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..workflows.model.view import RunView
+    from .views import AnyView
 
 
 class ExitStatus(IntEnum):
@@ -29,11 +29,13 @@ class ExitStatus(IntEnum):
     INTERRUPTED = 130
 
 
-REFUSALS = frozenset({"preflight_failed", "rung_cannot_run", "setup_failed", "tree_busy"})
+REFUSALS = frozenset(
+    {"preflight_failed", "rung_cannot_run", "setup_failed", "tree_busy", "incumbent_fails", "too_noisy"}
+)
 """Reasons of a run that ended before any agent was started because its input could not be used."""
 
 
-def status_of(view: RunView) -> ExitStatus:
+def status_of(view: AnyView) -> ExitStatus:
     """The exit status of a command that followed this run to its end."""
     if view.status == "succeeded":
         return ExitStatus.SUCCEEDED

@@ -8,39 +8,38 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from ..workflows.model.event import Event
-from ..workflows.model.view import RunView
 from .client import Client
 from .event_lines import event_line
 from .exits import status_of
-from .render import run_lines
 from .talk import out, out_json, say
+from .views import AnyView, lines_of
 
 Show = Callable[[list[Event]], None]
 
 
-async def follow(client: Client, run: str) -> RunView:
+async def follow(client: Client, run: str) -> AnyView:
     """Show progress until the run has ended; engine and worker are brought back when they die."""
     seen: list[Event] = []
     with _screen() as show:
         async for event in client.events(run):
             seen.append(event)
             show(seen)
-    return await client.view(run)
+    return await client.look(run)
 
 
-def finish(view: RunView, *, as_json: bool, link: str = "") -> NoReturn:
+def finish(view: AnyView, *, as_json: bool, link: str = "") -> NoReturn:
     """Print the outcome on stdout and end with the exit status that it means."""
     if as_json:
         out_json(view)
     else:
-        out("\n".join(run_lines(view, link=link)))
+        out("\n".join(lines_of(view, link=link)))
     raise SystemExit(status_of(view))
 
 
 @contextmanager
 def _screen() -> Iterator[Show]:
     if not sys.stderr.isatty():
-        yield lambda seen: say(event_line(seen[-1]))
+        yield lambda seen: say(event_line(seen[-1], seen[0]))
         return
     from .live import live_table
 

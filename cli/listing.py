@@ -15,12 +15,15 @@ from ..activities.home import Home
 from ..workflows.model.base import Value
 from ..workflows.model.event import Event, RunEnded
 from ..workflows.model.goal import GoalRequest
-from ..workflows.model.view import RunStatus, RunView
-from ..workflows.rules.projection import project
+from ..workflows.model.round.request import RoundRequest
+from ..workflows.model.round.view import RoundView
+from ..workflows.model.view import RunStatus
 from .link import RPC_TIMEOUT, Link
+from .round_render import round_title
 from .talk import one_line
+from .views import AnyView, view_of
 
-KINDS = ("goal",)
+KINDS = ("goal", "round")
 """The kinds of runs there are."""
 
 KIND = SearchAttributeKey.for_keyword("OrchKind")
@@ -43,7 +46,7 @@ class RunRow(Value):
         kind: `goal` and so on.
         status: where it is.
         repo: the user's working tree.
-        goal: the goal's first line.
+        goal: the goal's first line, or which round of which campaign.
         promote: where a success goes.
         started_at: ISO 8601, UTC.
         ended_at: the same; None while it is open.
@@ -69,16 +72,23 @@ def has_ended(events: Iterable[Event]) -> bool:
     return any(isinstance(event, RunEnded) for event in events)
 
 
-def search_attributes(request: GoalRequest) -> TypedSearchAttributes:
+def search_attributes(request: GoalRequest | RoundRequest) -> TypedSearchAttributes:
     """What makes a run findable."""
-    pairs = ((KIND, "goal"), (REPO, request.label or request.repo), (STATUS, RunStatus.RUNNING.value))
+    kind = "goal" if isinstance(request, GoalRequest) else "round"
+    pairs = ((KIND, kind), (REPO, request.label or request.repo), (STATUS, RunStatus.RUNNING.value))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
 
 
-def memo(request: GoalRequest) -> dict[str, str]:
+def memo(request: GoalRequest | RoundRequest) -> dict[str, str]:
     """What `orch list` shows of a run without asking its workflow."""
-    noted = {"goal": one_line(request.contract.goal, 100), "promote": str(request.promote)}
+    goal = one_line(request.contract.goal, 100) if isinstance(request, GoalRequest) else _title(request)
+    noted = {"goal": goal, "promote": str(request.promote)}
     return {**noted, "repo": request.repo} if request.label else noted
+
+
+def _title(request: RoundRequest) -> str:
+    plan = request.plan
+    return round_title(plan.campaign, plan.id, len(plan.lanes))
 
 
 async def list_runs(link: Link, *, live: bool = False) -> list[RunRow]:
@@ -132,16 +142,17 @@ def _iso(time: datetime | None) -> str | None:
 def _on_disk(link: Link) -> list[RunRow]:
     folders = (link.home.root / "runs").glob(f"*/{LEDGER}")
     ledgers = (read_ledger(link.home, path.parent.name) for path in folders)
-    return [_row_of(project(events)) for events in ledgers if has_ended(events)]
+    return [_row_of(view_of(events)) for events in ledgers if has_ended(events)]
 
 
-def _row_of(view: RunView) -> RunRow:
+def _row_of(view: AnyView) -> RunRow:
+    round_ = round_title(view.campaign, view.round, len(view.lanes)) if isinstance(view, RoundView) else ""
     return RunRow(
         id=view.id,
         kind=view.kind,
         status=view.status,
         repo=view.repo,
-        goal=one_line(view.goal, 100),
+        goal=round_ if isinstance(view, RoundView) else one_line(view.goal, 100),
         promote=view.promote,
         started_at=view.started_at,
         ended_at=view.ended_at,

@@ -1,4 +1,4 @@
-"""The live table of a run on a terminal: the newest iteration, drawn again and again on stderr."""
+"""The live table of a run on a terminal: what moves of it, drawn again and again on stderr."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from rich.live import Live
 from rich.text import Text
 
 from ..workflows.model.event import Event
+from ..workflows.model.round.view import RoundView
 from ..workflows.model.view import RunView
-from ..workflows.rules.projection import project
 from .durations import show_duration
 from .render import cut, iteration_lines, summary_line
+from .round_render import lane_table, queue_lines, round_summary, step_table, ticket_table
+from .views import AnyView, view_of
+
+NEWEST = 12
+"""Tickets that are drawn."""
 
 
 @contextmanager
@@ -27,14 +32,14 @@ def live_table() -> Iterator[Callable[[list[Event]], None]]:
 
 
 class _LiveTable:
-    """The newest iteration as one table that is drawn again and again."""
+    """A run's tables, drawn again and again."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._view = project([])
+        self._view = view_of([])
 
     def show(self, seen: list[Event]) -> None:
-        self._view = project(seen)
+        self._view = view_of(seen)
 
     def render(self) -> Text:
         width = self._console.width
@@ -42,9 +47,20 @@ class _LiveTable:
         return Text("\n".join(lines[: max(self._console.height - 1, 1)]), no_wrap=True)
 
 
-def live_lines(view: RunView, now: datetime, width: int) -> list[str]:
-    """The running view: time so far, the newest iteration, the totals."""
+def live_lines(view: AnyView, now: datetime, width: int) -> list[str]:
+    """The running view: time so far; the newest iteration, or a round's queue, lanes and newest tickets; the totals."""
     since = (now - datetime.fromisoformat(view.started_at)).total_seconds() if view.started_at else 0.0
     head = f"{view.id}  {view.status.value}  {show_duration(max(since, 0.0))}"
-    newest = iteration_lines(view.iterations[-1], width) if view.iterations else ["measuring the unchanged tree"]
-    return [head, *newest, summary_line(view)]
+    if isinstance(view, RoundView):
+        return [head, *_round_lines(view), round_summary(view)]
+    return [head, *_iteration_lines(view, width), summary_line(view)]
+
+
+def _iteration_lines(view: RunView, width: int) -> list[str]:
+    return iteration_lines(view.iterations[-1], width) if view.iterations else ["measuring the unchanged tree"]
+
+
+def _round_lines(view: RoundView) -> list[str]:
+    """Queue and device sets, lanes, then what moves: the composition once there is one, else the newest tickets."""
+    moving = step_table(view) or ticket_table(view, NEWEST)
+    return [*queue_lines(view), "", *lane_table(view), *(["", *moving] if moving else []), ""]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..workflows.model.attempt import AttemptKey
     from ..workflows.model.event import Event
+    from ..workflows.model.round.view import RoundView
     from .attempt_outputs import Outputs, Subject
     from .client import Client
     from .outputs import Printer
@@ -33,24 +34,40 @@ class Wanted:
     run: str
     candidate: int | None
     iteration: int | None
+    lane: str | None
+    ticket: str | None
+    measurement: int | None
     review: bool
     prompt: bool
     follow: bool
     raw: bool
     debug: bool
 
+    @property
+    def of_goal(self) -> bool:
+        """Whether something was named that only a goal has."""
+        return self.review or self.candidate is not None or self.iteration is not None
+
+    @property
+    def of_round(self) -> int:
+        """How many things were named that only a round has."""
+        return sum(named is not None for named in (self.lane, self.ticket, self.measurement))
+
 
 @click.command()
 @run_argument
 @click.option("--candidate", type=int, help="Which candidate [default: the winner, else the latest].")
 @click.option("--iteration", type=int, help="Which iteration [default: the newest].")
+@click.option("--lane", metavar="LANE", help="Of a round: which lane [default: one of the new incumbent].")
+@click.option("--ticket", metavar="TICKET", help="Of a round: the measurement of that ticket.")
+@click.option("--measurement", type=int, metavar="N", help="Of a round: its Nth measurement.")
 @click.option("--review", is_flag=True, help="The reviewer's output instead of a candidate's.")
 @click.option("--prompt", is_flag=True, help="Print what the agent was told, and nothing else.")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing while the agent runs.")
 @click.option("--raw", is_flag=True, help="Print the bytes as they are, events and escape sequences too.")
 @click.option("-v", "--debug", is_flag=True, help="Count the agent's events that orch does not know.")
 def logs(run: str, **options: Any) -> None:
-    """Print what a candidate's agent said and did, and what its failing rungs printed."""
+    """Print what a candidate's agent said and did, and what its failing rungs printed; for rounds, a lane's agent."""
     wanted = Wanted(run, **options)
     _refuse_contradictions(wanted)
     with run_goes_on(run):
@@ -65,6 +82,9 @@ def _refuse_contradictions(wanted: Wanted) -> None:
         raise RefusedError("--review and --candidate contradict each other", hint=hint)
     if wanted.prompt and wanted.follow:
         raise RefusedError("--prompt and --follow contradict each other", hint="a prompt does not grow: leave out -f")
+    if wanted.of_round > 1 or (wanted.of_round and wanted.of_goal):
+        hint = "a round has lanes, tickets and measurements, a goal candidates, iterations and reviews"
+        raise RefusedError("name one thing", hint=hint)
 
 
 async def _logs(client: Client, wanted: Wanted) -> None:
@@ -104,9 +124,12 @@ def _fetch(client: Client, events: list[Event], subject: Subject) -> None:
 async def _events(client: Client, wanted: Wanted) -> list[Event]:
     """The ledger so far; to follow an attempt that has not begun, wait for it."""
     from ..workflows.model.event import AttemptStarted, RunEnded
+    from ..workflows.model.round.event import LaneStarted
     from .runs import all_events
 
     def there(event: Event) -> bool:
+        if isinstance(event, LaneStarted):
+            return wanted.lane in {None, event.lane}
         if not isinstance(event, AttemptStarted):
             return isinstance(event, RunEnded)
         key = event.attempt
@@ -123,15 +146,29 @@ async def _events(client: Client, wanted: Wanted) -> list[Event]:
 
 
 def _subject(run_folder: Path, events: list[Event], wanted: Wanted) -> Subject:
+    from ..workflows.model.round.view import RoundView
     from .attempt_outputs import attempt, review
     from .selection import select
+    from .views import refuse_foreign, view_of
 
+    view = view_of(events)
+    refuse_foreign(view, of_goal=wanted.of_goal, of_round=bool(wanted.of_round))
+    if isinstance(view, RoundView):
+        return _round_subject(run_folder, events, view, wanted)
     if wanted.review:
         return review(run_folder, events, wanted.iteration)
     named = wanted.candidate is not None or wanted.iteration is not None
     key = None if named else _before_any(wanted.run, events)
     chosen = key or select(wanted.run, events, candidate=wanted.candidate, iteration=wanted.iteration)
     return attempt(run_folder, events, chosen)
+
+
+def _round_subject(run_folder: Path, events: list[Event], view: RoundView, wanted: Wanted) -> Subject:
+    from .round_outputs import round_subject
+
+    return round_subject(
+        run_folder, events, view, lane=wanted.lane, ticket=wanted.ticket, measurement=wanted.measurement
+    )
 
 
 def _before_any(run: str, events: list[Event]) -> AttemptKey | None:

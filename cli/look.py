@@ -37,15 +37,15 @@ def list_(*, as_json: bool) -> None:
 @run_argument
 @json_option
 def show(run: str, *, as_json: bool) -> None:
-    """Show who won and why, and what to do next."""
-    from .render import run_lines
+    """Show who won and why, or what a round composed; and what to do next."""
+    from .views import lines_of
 
     async def look(client: Client) -> None:
-        view = await client.view(run)
+        view = await client.look(run)
         if as_json:
             out_json(view)
         else:
-            out("\n".join(run_lines(view, link=await client.link.page_of(run))))
+            out("\n".join(lines_of(view, link=await client.link.page_of(run))))
 
     ask(look)
 
@@ -60,4 +60,4 @@ def ledger(run: str, *, as_json: bool) -> None:
 
     events = ask(lambda client: all_events(client.link, run))
     for event in events:
-        out(event.model_dump_json() if as_json else f"{event.seq:>4}  {event_line(event)}")
+        out(event.model_dump_json() if as_json else f"{event.seq:>4}  {event_line(event, events[0])}")

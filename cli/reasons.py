@@ -33,6 +33,9 @@ RUN = {
     RunReason.STUCK_OSCILLATION: "stuck: the trees go round in a circle",
     RunReason.STUCK_REPEAT: "stuck: the same failure again and again",
     RunReason.PROMOTION_REFUSED: "verified, but not promoted",
+    RunReason.INCUMBENT_FAILS: "the incumbent itself cannot be measured",
+    RunReason.TOO_NOISY: "the incumbent differs from itself: too noisy to measure anything",
+    RunReason.NO_GAIN: "no gain was confirmed: the incumbent stays",
     RunReason.CANCELLED: "cancelled",
     RunReason.HOST_LOST: "the host was lost",
     RunReason.INTERNAL: "a fault of orch",
@@ -128,6 +131,9 @@ _SUGGEST = {
     RunReason.STUCK_OSCILLATION: "orch diff {id}, then start again with a sharper goal or another --agent",
     RunReason.STUCK_REPEAT: "orch logs {id}, then start again with a sharper goal or another --agent",
     RunReason.PROMOTION_REFUSED: "mend that, then: orch promote {id}   (or: orch promote {id} --to branch:NAME)",
+    RunReason.INCUMBENT_FAILS: "orch logs {id}",
+    RunReason.TOO_NOISY: "keep other work off the host, and start again",
+    RunReason.NO_GAIN: "orch show {id}",
     RunReason.CANCELLED: "the candidates are kept: orch show {id}",
     RunReason.HOST_LOST: "orch doctor on that host, then start again",
     RunReason.INTERNAL: "orch ledger {id} and the worker's log (orch status) tell where it broke",
@@ -152,14 +158,18 @@ _MEND = {
 _FRUITLESS = {RunReason.ITERATION_CAP, *(code for code in RunReason if code.value.startswith("stuck_"))}
 
 
-def sentence(reason: Reason[RunReason] | Reason[CandidateReason] | Reason[PromotionReason]) -> str:
-    """A reason in words, with the facts behind it."""
+def sentence(
+    reason: Reason[RunReason] | Reason[CandidateReason] | Reason[PromotionReason],
+    ends: Mapping[RunReason, str] = RUN,
+) -> str:
+    """A reason in words, with the facts behind it; `ends` are the words of a kind of run that has its own."""
     if isinstance(reason.code, CandidateReason) and reason.code in _WITH_DATA:
         data = {key: _datum(value) for key, value in reason.data.items()}
         data["decided_by"] = DECIDED_BY.get(data.get("decided_by", ""), data.get("decided_by", ""))
         with suppress(KeyError):
             return _WITH_DATA[reason.code].format(**data)
-    words, facts = _words(reason.code), _facts(reason.data)
+    own = ends.get(reason.code) if isinstance(reason.code, RunReason) else None
+    words, facts = own or _words(reason.code), _facts(reason.data)
     return f"{words} ({facts})" if facts else words
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..workflows.details import agent_label
-from ..workflows.model.view import CandidateView, IterationView, RungView, RunView, UsageView
+from ..workflows.model.view import CandidateView, IterationView, PromotedView, RungView, RunView, UsageView
 from .durations import show_duration
 from .reasons import DECIDED_BY, next_step, outcome_words, sentence
 from .talk import clean, one_line, plural
@@ -149,7 +149,11 @@ def _red(rung: RungView) -> str:
 
 def _result(view: RunView) -> Iterator[str]:
     yield summary_line(view)
-    promoted = view.promoted
+    yield from promotion_lines(view.promoted)
+
+
+def promotion_lines(promoted: PromotedView | None) -> Iterator[str]:
+    """Where the result stands, or why it does not."""
     if promoted is None:
         return
     where = f"branch {clean(promoted.branch)}" if promoted.branch else promoted.mode.value

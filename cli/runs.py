@@ -28,8 +28,7 @@ from ..workflows.model.base import Value
 from ..workflows.model.event import Event, LedgerPage
 from ..workflows.model.goal import GoalRequest, is_url
 from ..workflows.model.reason import Reason, RunReason
-from ..workflows.model.view import RunStatus, RunView
-from ..workflows.rules.projection import project
+from ..workflows.model.view import RunStatus
 from .halted import halted
 from .link import PATIENCE, RPC_TIMEOUT, Link
 from .listing import has_ended, list_runs, memo, read_ledger, search_attributes
@@ -37,6 +36,7 @@ from .nearest import nearest
 from .placing import priority, refuse_missing_host
 from .plan import GoalPlan
 from .talk import one_line
+from .views import AnyView, view_of
 
 V = TypeVar("V")
 
@@ -129,7 +129,7 @@ async def _asked(link: Link, run: str, since: int, *, patience: float) -> Ledger
         raise await refusal(link, run, error) from error
 
 
-async def view(link: Link, run: str) -> RunView:
+async def view(link: Link, run: str) -> AnyView:
     """The run as it stands now."""
     found = await _view(link, run)
     if found.status not in {RunStatus.RUNNING, RunStatus.WAITING}:
@@ -141,9 +141,9 @@ async def view(link: Link, run: str) -> RunView:
     return found if found.ended_at else await _broken_off(link, found, status)
 
 
-async def _view(link: Link, run: str) -> RunView:
+async def _view(link: Link, run: str) -> AnyView:
     collected = await all_events(link, run)
-    found = project(collected)
+    found = view_of(collected)
     return found if collected else found.model_copy(update={"id": run})
 
 
@@ -157,7 +157,7 @@ async def all_events(link: Link, run: str) -> list[Event]:
             return collected
 
 
-async def _broken_off(link: Link, found: RunView, status: RunStatus) -> RunView:
+async def _broken_off(link: Link, found: AnyView, status: RunStatus) -> AnyView:
     """A run whose workflow closed without its last word: terminated from outside, or a bug."""
     code = RunReason.CANCELLED if status is RunStatus.CANCELLED else RunReason.INTERNAL
     detail = ""

@@ -8,6 +8,7 @@ from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey
 from ..workflows.model.candidate import Candidate
 from ..workflows.model.event import AttemptStarted, CandidateMeasured, Event, IterationDecided
+from ..workflows.model.round.event import RoundStarted
 
 
 def select(
@@ -15,6 +16,8 @@ def select(
 ) -> AttemptKey:
     """The attempt that is meant; refused, with what there is, when there is none."""
     started = [event.attempt for event in events if isinstance(event, AttemptStarted)]
+    if isinstance(next(iter(events), None), RoundStarted):
+        raise RefusedError(f"{run} is a round: it has lanes, and no candidates", hint=f"orch show {run}")
     if not started:
         raise RefusedError(f"{run} has started no attempt", hint=f"orch show {run}")
     ordinal = iteration if iteration is not None else _newest(events, started, candidate)

@@ -12,9 +12,9 @@ from .session import ask, run_goes_on
 from .talk import out, out_json, say
 
 if TYPE_CHECKING:
-    from ..workflows.model.view import RunView
     from .client import Client
     from .plan import GoalPlan
+    from .views import AnyView
 
 
 @click.group()
@@ -45,7 +45,7 @@ def start_goal(*, detach: bool, as_json: bool, **given: Any) -> None:
 
 
 def _start(plan: GoalPlan, *, detach: bool, as_json: bool) -> None:
-    async def begin(client: Client) -> tuple[RunView | None, str]:
+    async def begin(client: Client) -> tuple[AnyView | None, str]:
         run = await client.start(plan)
         link = await client.link.page_of(run)
         say(f"started {run}" + (f"  {link}" if link else ""))

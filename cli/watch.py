@@ -34,14 +34,14 @@ def watch(run: str, *, once: bool, as_json: bool) -> None:
 
 
 def _once(run: str, *, as_json: bool) -> None:
-    from .render import run_lines
     from .runs import all_events
+    from .views import lines_of
 
     if as_json:
         for event in ask(lambda client: all_events(client.link, run)):
             out(event.model_dump_json())
     else:
-        out("\n".join(run_lines(ask(lambda client: client.view(run)))))
+        out("\n".join(lines_of(ask(lambda client: client.look(run)))))
 
 
 def _lines(run: str) -> None:
@@ -50,7 +50,7 @@ def _lines(run: str) -> None:
     async def stream(client: Client) -> ExitStatus:
         async for event in client.events(run):
             out(event.model_dump_json())
-        return status_of(await client.view(run))
+        return status_of(await client.look(run))
 
     raise SystemExit(ask(stream))
 

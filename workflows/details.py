@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
+from .markdown import cell, code, short, table
 from .model.reason import Reason
 from .model.view import CandidateView, IterationView, RunView
 
@@ -13,16 +13,8 @@ MAX_CHARS = 12_000
 
 COLUMNS = ("candidate", "agent", "status", "rungs", "changed", "cost", "reason")
 
-GAP = "\u00a0\u00a0"
-"""The Web UI sets table cells without any space between them."""
-
 _PATH = re.compile(r"(?<![^\s:='\"])(?:~|\.{1,2})?/(?:[^\s/'\";|&]+/)*([^\s/'\";|&]+)")
 """A path at the start of a word: its folders, and its last part."""
-
-_UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and those that turn text round."""
-
-_MARKUP = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
 def details(view: RunView) -> str:
@@ -31,7 +23,7 @@ def details(view: RunView) -> str:
     lines += [f"contract `{view.contract_digest[:12]}`, rungs: {', '.join(view.rungs)}"] if view.contract_digest else []
     if view.baseline_rungs_passed is not None:
         lines.append(f"baseline passes {view.baseline_rungs_passed} of {len(view.rungs)} rungs")
-    lines += [f"warning: {_cell(warning, 200)}" for warning in view.warnings]
+    lines += [f"warning: {cell(warning, 200)}" for warning in view.warnings]
     if view.promoted:
         where = view.promoted.branch or view.promoted.mode.value
         lines.append(f"promoted to {where}: {reason_text(view.promoted.refused) if view.promoted.refused else 'yes'}")
@@ -50,12 +42,12 @@ def reason_text(reason: Reason) -> str:  # type: ignore[type-arg]  # any code: o
         f"{name.replace('_', ' ')} {_datum(value)}" for name, value in reason.data.items() if value not in {None, ""}
     )
     words = reason.code.value.replace("_", " ")
-    return f"{words} ({_cell(facts, 300)})" if facts else words
+    return f"{words} ({cell(facts, 300)})" if facts else words
 
 
 def agent_label(spec: str, limit: int = 40) -> str:
     """An agent's spec as a table shows it: one line, paths cut to their last part, at most `limit` characters."""
-    return _short(_PATH.sub(r"\1", spec), limit)
+    return short(_PATH.sub(r"\1", spec), limit)
 
 
 def _iteration(iteration: IterationView) -> str:
@@ -64,23 +56,19 @@ def _iteration(iteration: IterationView) -> str:
         who = f"candidate {iteration.winner}" if iteration.winner else "the head stays"
         title += f": {who}, decided by {iteration.decided_by.replace('_', ' ')}"
     ranked = sorted(iteration.candidates, key=lambda candidate: (candidate.rank or 0, candidate.index))
-    table = [_line(COLUMNS), "|---" * len(COLUMNS) + "|", *(_row(c, iteration.winner) for c in ranked)]
+    rows = (_cells(candidate, iteration.winner) for candidate in ranked)
     keys = [
-        f"{key}: {_cell(text, 500)}" for key, text in (("gate", iteration.gate), ("review", iteration.review)) if text
+        f"{key}: {cell(text, 500)}" for key, text in (("gate", iteration.gate), ("review", iteration.review)) if text
     ]
-    return "\n\n".join([title, "\n".join(table), *keys])
+    return "\n\n".join([title, table(COLUMNS, rows), *keys])
 
 
-def _row(candidate: CandidateView, winner: int | None) -> str:
+def _cells(candidate: CandidateView, winner: int | None) -> tuple[str, ...]:
     star = "★ " if candidate.index == winner else ""
     passed = "-" if candidate.rungs_passed is None else f"`{candidate.rungs_passed}/{candidate.rungs_total}`"
     changed = {None: "-", True: "yes", False: "no"}[candidate.changed]
-    cells = (candidate.status.value, passed, changed, _cost(candidate), _cell(_why(candidate), 200))
-    return _line((f"{star}{candidate.index}", _code(agent_label(candidate.agent), 60), *cells))
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(f'{cell}{GAP}' for cell in cells)} |"
+    facts = (candidate.status.value, passed, changed, _cost(candidate), cell(_why(candidate), 200))
+    return (f"{star}{candidate.index}", code(agent_label(candidate.agent), 60), *facts)
 
 
 def _why(candidate: CandidateView) -> str:
@@ -100,18 +88,3 @@ def _cost(candidate: CandidateView) -> str:
 
 def _datum(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _cell(text: str, limit: int) -> str:
-    """Foreign text as itself: on one line, and nothing in it is Markdown."""
-    return _MARKUP.sub(r"\\\1", _short(text, limit))
-
-
-def _code(text: str, limit: int) -> str:
-    """A code span for a table's cell, where only a bar may be escaped."""
-    return "`" + _short(text, limit).replace("`", "'").replace("|", "\\|") + "`"
-
-
-def _short(text: str, limit: int) -> str:
-    flat = " ".join(_UNSEEN.sub("", text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

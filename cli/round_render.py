@@ -1,0 +1,178 @@
+"""A round's view to lines of text: lanes, tickets, queue and devices, the composition and what was measured anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..workflows.gains import evaluation_text, gain_text, noise_text, ratio_text, unit_text
+from ..workflows.model.round.plan import Direction
+from ..workflows.model.round.view import DeviceState, DeviceView, LaneView, RerunView, RoundView, StepView, TicketView
+from .durations import show_duration
+from .render import agent_name, columns, cost, cut, promotion_lines
+from .round_words import (
+    CAUSES,
+    VERDICTS,
+    interaction_words,
+    lane_words,
+    round_next_step,
+    round_sentence,
+    step_words,
+    ticket_words,
+)
+from .talk import clean, one_line, plural
+
+LANES = ("", "lane", "plane", "agent", "tried", "tickets", "best", "cost", "time", "state")
+TICKETS = ("", "ticket", "gain", "in unit", "waited", "held", "state")
+STEPS = ("step", "lane", "alone", "here", "ratio (log)", "head", "result")
+
+
+def round_lines(view: RoundView, *, link: str = "", width: int = 0) -> list[str]:
+    """The whole round: head, lanes, tickets, composition, result, and one `next:` line. `width` 0 cuts nothing."""
+    lines = [*_head(view, link), "", *queue_lines(view)]
+    for title, table in (("lanes", lane_table(view)), ("tickets", ticket_table(view)), *_composition(view)):
+        lines += ["", title, *(cut(line, width) for line in table)] if table else []
+    lines += ["", *_result(view)]
+    step = round_next_step(view)
+    return [*lines, f"next: {step}"] if step else lines
+
+
+def queue_lines(view: RoundView) -> list[str]:
+    """The queue, and each device set: what it does, and how much of the time it was held."""
+    state = f"paused: {one_line(view.queue.why, 120)}" if view.queue.paused else "running"
+    waiting = "" if view.ended_at else f"queue: {state}, {plural(view.queue.length, 'ticket')} waiting"
+    return [*([waiting] if waiting else []), *(_device(view, device) for device in view.devices)]
+
+
+def lane_table(view: RoundView) -> list[str]:
+    """One line per lane."""
+    return columns([LANES, *(_lane(view, lane) for lane in view.lanes)]) if view.lanes else []
+
+
+def ticket_table(view: RoundView, newest: int = 0) -> list[str]:
+    """One line per ticket, in the order in which they came; `newest` is how many at most, 0 for all."""
+    tickets = sorted(view.tickets, key=lambda ticket: ticket.at)[-newest:]
+    return columns([TICKETS, *(_ticket(view, ticket) for ticket in tickets)]) if tickets else []
+
+
+def step_table(view: RoundView) -> list[str]:
+    """One line per step of the composition."""
+    rows = [_step(view, number, step) for number, step in enumerate(view.steps, 1)]
+    return columns([STEPS, *rows]) if rows else []
+
+
+def round_summary(view: RoundView) -> str:
+    """The closing line: what became of the round, in words and counts."""
+    why = f": {round_sentence(view.reason)}" if view.reason else f": {view.phase.value}"
+    counts = f"{plural(len(view.tickets), 'ticket')} of {plural(len(view.lanes), 'lane')}, cost {cost(view.usage)}"
+    return f"{view.status.value}{why} · {counts}, {view.device_hours:.2f} device-hours"
+
+
+def round_title(campaign: str, name: str, lanes: int) -> str:
+    """What a list says of a round in the place of a goal."""
+    return f"round {name} of {campaign}: {plural(lanes, 'lane')}"
+
+
+def _head(view: RoundView, link: str) -> Iterator[str]:
+    yield f"{view.id}  {view.status.value}"
+    digest = f", plan {view.plan_digest[:12]}" if view.plan_digest else ""
+    yield f"round: {view.round} of campaign {view.campaign}{digest}"
+    yield f"tree: {clean(view.repo)}" + (f", incumbent {view.incumbent[:12]}" if view.incumbent else "")
+    if view.metric and view.gates:
+        better = "lower" if view.metric.direction is Direction.LOWER else "higher"
+        gates = view.gates
+        trials = f"{gates.pairs} pairs of {plural(gates.repetitions, 'run')}"
+        line = f" and {gates.rollback:.3g} of the value" if gates.rollback else ""
+        unit = one_line(view.metric.unit)
+        yield f"metric: {view.metric.name} in {unit}, {better} is better; {trials}, {gates.sigmas:g} sigma{line}"
+    if view.guards.measured:
+        noise = noise_text(view.noise, view.metric) if view.noise else "unknown"
+        failed = f", {view.guards.failed} failed" if view.guards.failed else ""
+        yield f"noise of a pair: {noise} ({plural(view.guards.measured, 'A/A measurement')}{failed})"
+    if view.sandbox is False:
+        yield "sandbox: off"
+    if link:
+        yield f"web: {link}"
+    for warning in view.warnings:
+        yield f"warning: {one_line(warning)}"
+
+
+def _device(view: RoundView, device: DeviceView) -> str:
+    doing = {
+        DeviceState.IDLE: "idle",
+        DeviceState.MEASURING: f"measuring {device.ticket}",
+        DeviceState.WAITING: f"waits with {device.ticket}: {one_line(device.why, 100)}",
+        DeviceState.PAUSED: f"paused: {one_line(device.why, 100)}",
+    }[device.state]
+    ahead = f", next {device.ahead}" if device.ahead else ""
+    busy = "" if device.busy is None else f", {device.busy:.0%} of the time since the first ticket"
+    held = f"held {show_duration(device.held_s)} by {plural(device.measurements, 'measurement')}{busy}"
+    return f"device {device.name}: " + (held if view.ended_at else f"{doing}{ahead}; {held}")
+
+
+def _lane(view: RoundView, lane: LaneView) -> tuple[str, ...]:
+    usage = lane.usage
+    return (
+        "★" if lane.kept else " ",
+        lane.id,
+        lane.plane,
+        agent_name(lane.agent),
+        f"{len(lane.attempts)}/{lane.max_attempts}",
+        f"{len(lane.tickets)}/{lane.max_submissions}",
+        evaluation_text(lane.best.evaluation, view.metric) if lane.best else "-",
+        cost(usage) if usage.wall_s else "-",
+        show_duration(usage.wall_s) if usage.wall_s else "-",
+        lane_words(lane),
+    )
+
+
+def _ticket(view: RoundView, ticket: TicketView) -> tuple[str, ...]:
+    found = ticket.evaluation
+    return (
+        "★" if ticket.picked else " ",
+        ticket.ticket,
+        evaluation_text(found, view.metric),
+        unit_text(found.gain_unit, view.metric) if found else "-",
+        "-" if ticket.wait_s is None else show_duration(ticket.wait_s),
+        "-" if ticket.held_s is None else show_duration(ticket.held_s),
+        ticket_words(ticket),
+    )
+
+
+def _composition(view: RoundView) -> Iterator[tuple[str, list[str]]]:
+    yield "composition", step_table(view)
+
+
+def _step(view: RoundView, number: int, step: StepView) -> tuple[str, ...]:
+    words = interaction_words(step)
+    return (
+        str(number),
+        step.lane,
+        gain_text(step.alone, step.evaluation.scale, view.metric),
+        evaluation_text(step.evaluation, view.metric),
+        ratio_text(step.interaction, step.interaction_log),
+        step.commit[:12],
+        step_words(step) + (f"; {words}" if words else ""),
+    )
+
+
+def _rerun(view: RoundView, rerun: RerunView) -> str:
+    found = rerun.evaluation
+    what = "the best lane alone" if rerun.fallback else "measured anew"
+    gain = f"{evaluation_text(found, view.metric)}, {unit_text(found.gain_unit, view.metric)}"
+    promised = gain_text(rerun.steps, found.scale, view.metric)
+    bias = "" if rerun.steps is None else f"; its steps had shown {promised}"
+    return f"{what}: {', '.join(rerun.lanes)}: {VERDICTS[found.verdict]}, {gain}{bias}"
+
+
+def _result(view: RoundView) -> Iterator[str]:
+    yield from (_rerun(view, rerun) for rerun in view.reruns)
+    if view.rejects:
+        words = {cause.value: text for cause, text in CAUSES.items()}
+        yield "rejected: " + ", ".join(f"{count} {words.get(cause, cause)}" for cause, count in view.rejects.items())
+    yield round_summary(view)
+    if view.new_incumbent:
+        kept = [lane.id for lane in view.lanes if lane.kept]
+        yield f"new incumbent {view.new_incumbent[:12]}: {plural(len(view.chain), 'commit')}, of {', '.join(kept)}"
+    elif view.decided:
+        yield f"the incumbent {(view.incumbent or '')[:12]} stays"
+    yield from promotion_lines(view.promoted)

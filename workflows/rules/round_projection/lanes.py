@@ -1,0 +1,168 @@
+"""Lanes: where each is, what its agent's launches came to, what became of its tickets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...model.budget import BindingState
+from ...model.event import Event
+from ...model.round import event as ev
+from ...model.round.plan import LanePlan
+from ...model.round.ticket import TicketState
+from ...model.round.view import AttemptView, LaneState, LaneView, TicketView
+from ...model.usage import Usage
+from ...model.view import UsageView
+from .reading import cut, every, last
+
+
+def lane_views(
+    events: Sequence[Event], plans: Iterable[LanePlan], *, over: bool
+) -> tuple[tuple[LaneView, ...], tuple[str, ...], UsageView]:
+    """The lanes in the plan's order, warnings about their budgets, and what all of them used."""
+    parts = _parts(events)
+    used = {plan.id: sum((e.usage for e in every(parts[plan.id], ev.BindingSettled)), Usage()) for plan in plans}
+    views = tuple(_lane(plan, parts[plan.id], used[plan.id], over=over) for plan in plans)
+    blind = (line for plan in plans for line in _blind(plan, parts[plan.id], used[plan.id]))
+    return views, tuple(blind), UsageView.of(sum(used.values(), Usage()))
+
+
+def _parts(events: Sequence[Event]) -> dict[str, list[Event]]:
+    """The events that tell of each lane."""
+    parts: dict[str, list[Event]] = defaultdict(list)
+    owner: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, ev.TicketQueued):
+            owner[event.submission.ticket] = event.submission.lane
+        for lane in _whose(event, owner):
+            parts[lane].append(event)
+    return parts
+
+
+def _whose(event: Event, owner: dict[str, str]) -> Iterator[str]:
+    match event:
+        case ev.TicketQueued():
+            yield event.submission.lane
+        case ev.TicketTaken() | ev.TicketPutBack():
+            yield owner[event.ticket]
+        case ev.PicksMade():
+            yield from (pick.lane for pick in event.picks)
+        case ev.StepComposed():
+            yield event.step.lane
+        case ev.RoundDecided():
+            yield from event.lanes
+        case _ if isinstance(lane := getattr(event, "lane", None), str):
+            yield lane
+        case _:
+            return
+
+
+def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, *, over: bool) -> LaneView:
+    started, ready, ended = last(events, ev.LaneStarted), last(events, ev.LaneReady), last(events, ev.LaneEnded)
+    step = last(events, ev.StepComposed)
+    return LaneView(
+        id=plan.id,
+        entry=plan.entry.id,
+        plane=plan.entry.plane,
+        stage=cut(plan.entry.stage),
+        agent=plan.agent,
+        state=LaneState.ENDED if over else _state(events),
+        deadline=started.deadline if started else None,
+        attempts=_attempts(events),
+        max_attempts=plan.budget.attempts,
+        tickets=_tickets(plan.id, events),
+        max_submissions=plan.submissions,
+        result=step.step.result if step else None,
+        kept=last(events, ev.RoundDecided) is not None,
+        end=ended.end if ended else None,
+        detail=cut((ended.detail if ended else "") or (ready.opened.detail if ready else "")),
+        usage=UsageView.of(used),
+    )
+
+
+def _state(events: Sequence[Event]) -> LaneState:
+    states: dict[type[Event], LaneState] = {
+        ev.LaneStarted: LaneState.OPENING,
+        ev.LaneReady: LaneState.OPEN,
+        ev.BindingClaimed: LaneState.WORKING,
+        ev.BindingSettled: LaneState.OPEN,
+        ev.LaneEnded: LaneState.ENDED,
+    }
+    told = (states[type(event)] for event in reversed(events) if type(event) in states)
+    return next(told, LaneState.WAITING)
+
+
+def _blind(plan: LanePlan, events: Sequence[Event], used: Usage) -> Iterator[str]:
+    """Warn where a budget is set in a unit that the agent does not report: it cannot hold there."""
+    caps = {"tokens": (plan.budget.tokens, used.tokens), "money": (plan.budget.usd, used.usd)}
+    for unit, (cap, known) in caps.items():
+        if cap is not None and known is None and every(events, ev.BindingSettled):
+            yield f"the agent of lane {plan.id} reports no {unit}: the lane's budget in {unit} cannot hold"
+
+
+def _attempts(events: Sequence[Event]) -> tuple[AttemptView, ...]:
+    found: dict[int, AttemptView] = {}
+    for event in events:
+        match event:
+            case ev.BindingReserved():
+                found[event.binding.ordinal] = AttemptView(ordinal=event.binding.ordinal, state=event.binding.state)
+            case ev.BindingClaimed():
+                found[event.ordinal] = AttemptView(ordinal=event.ordinal, state=BindingState.CLAIMED)
+            case ev.BindingCancelled():
+                state, why = BindingState.CANCELLED, cut(event.why)
+                found[event.ordinal] = AttemptView(ordinal=event.ordinal, state=state, detail=why)
+            case ev.BindingSettled():
+                found[event.ordinal] = _settled(event)
+            case _:
+                pass
+    return tuple(found.values())
+
+
+def _settled(event: ev.BindingSettled) -> AttemptView:
+    return AttemptView(
+        ordinal=event.ordinal,
+        state=BindingState.SETTLED,
+        exit=cut(str(event.exit)),
+        outcome=event.outcome.kind.value,
+        detail=cut(event.outcome.detail),
+        usage=UsageView.of(event.usage),
+    )
+
+
+def _tickets(lane: str, events: Sequence[Event]) -> tuple[TicketView, ...]:
+    found: dict[str, TicketView] = {}
+    queued: dict[str, float] = {}
+    for event in events:
+        if isinstance(event, ev.TicketQueued):
+            queued[event.submission.ticket] = event.time
+        if isinstance(event, ev.TicketQueued | ev.TicketRejected) and (it := event.submission):
+            known = {"ticket": it.ticket, "at": event.at, "commit": it.commit, "files": it.files}
+            found[it.ticket] = TicketView.model_validate({"state": TicketState.QUEUED, **known})
+        for ticket, facts in _told(lane, event, found, queued):
+            found[ticket] = found[ticket].model_copy(update=facts)
+    return tuple(found.values())
+
+
+def _told(
+    lane: str, event: Event, found: dict[str, TicketView], queued: dict[str, float]
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """What an event changes of which ticket."""
+    match event:
+        case ev.TicketRejected():
+            yield event.ticket, {"state": TicketState.REJECTED, "cause": event.cause, "detail": cut(event.detail)}
+        case ev.TicketTaken():
+            facts = {"device": event.device, "ordinal": event.measurement}
+            yield event.ticket, {"state": TicketState.MEASURING, **facts}
+        case ev.TicketPutBack():
+            times = found[event.ticket].put_back + 1
+            yield event.ticket, {"state": TicketState.QUEUED, "put_back": times}
+        case ev.TicketMeasured():
+            held = event.measurement.held_s
+            facts = {"evaluation": event.evaluation, "held_s": held}
+            wait = max(0.0, round(event.time - held - queued[event.ticket], 3))
+            yield event.ticket, {"state": TicketState.MEASURED, "wait_s": wait, **facts}
+        case ev.PicksMade():
+            for pick in (pick for pick in event.picks if pick.lane == lane):
+                yield pick.ticket, {"picked": True}
+        case _:
+            return
