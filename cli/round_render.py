@@ -21,7 +21,7 @@ from .round_words import (
 )
 from .talk import clean, one_line, plural
 
-LANES = ("", "lane", "plane", "agent", "tried", "tickets", "best", "cost", "time", "state")
+LANES = ("", "lane", "plane", "agent", "attempts", "tickets", "best", "cost", "time", "state")
 TICKETS = ("", "ticket", "gain", "in unit", "waited", "held", "state")
 STEPS = ("step", "lane", "alone", "here", "ratio (log)", "head", "result")
 
@@ -80,10 +80,10 @@ def _head(view: RoundView, link: str) -> Iterator[str]:
     if view.metric and view.gates:
         better = "lower" if view.metric.direction is Direction.LOWER else "higher"
         gates = view.gates
+        line = f" and {gates.rollback * 100:.3g}% of the value" if gates.rollback else ""
+        yield f"metric: {view.metric.name} in {one_line(view.metric.unit)}, {better} is better"
         trials = f"{gates.pairs} pairs of {plural(gates.repetitions, 'run')}"
-        line = f" and {gates.rollback:.3g} of the value" if gates.rollback else ""
-        unit = one_line(view.metric.unit)
-        yield f"metric: {view.metric.name} in {unit}, {better} is better; {trials}, {gates.sigmas:g} sigma{line}"
+        yield f"gates: {trials}; a gain is at least {gates.sigmas:g} sigma{line}"
     if view.guards.measured:
         noise = noise_text(view.noise, view.metric) if view.noise else "unknown"
         failed = f", {view.guards.failed} failed" if view.guards.failed else ""
@@ -159,8 +159,9 @@ def _rerun(view: RoundView, rerun: RerunView) -> str:
     found = rerun.evaluation
     what = "the best lane alone" if rerun.fallback else "measured anew"
     gain = f"{evaluation_text(found, view.metric)}, {unit_text(found.gain_unit, view.metric)}"
-    promised = gain_text(rerun.steps, found.scale, view.metric)
-    bias = "" if rerun.steps is None else f"; its steps had shown {promised}"
+    shown = {"steps": rerun.steps, "tickets": None if rerun.steps == rerun.tickets else rerun.tickets}
+    told = [f"its {name} had shown {gain_text(sum_, found.scale, view.metric)}" for name, sum_ in shown.items() if sum_]
+    bias = "".join(f"; {line}" for line in told)
     return f"{what}: {', '.join(rerun.lanes)}: {VERDICTS[found.verdict]}, {gain}{bias}"
 
 
@@ -168,7 +169,7 @@ def _result(view: RoundView) -> Iterator[str]:
     yield from (_rerun(view, rerun) for rerun in view.reruns)
     if view.rejects:
         words = {cause.value: text for cause, text in CAUSES.items()}
-        yield "rejected: " + ", ".join(f"{count} {words.get(cause, cause)}" for cause, count in view.rejects.items())
+        yield "rejected: " + ", ".join(f"{words.get(cause, cause)} ({count})" for cause, count in view.rejects.items())
     yield round_summary(view)
     if view.new_incumbent:
         kept = [lane.id for lane in view.lanes if lane.kept]

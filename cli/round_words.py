@@ -98,7 +98,8 @@ def round_sentence(reason: Reason[RunReason]) -> str:
 
 def lane_words(lane: LaneView) -> str:
     """Where a lane is, or why it stopped."""
-    words = LANE_ENDS[lane.end] if lane.end else LANE_STATES[lane.state]
+    never = lane.end is None and lane.deadline is None
+    words = LANE_ENDS[lane.end] if lane.end else LANE_STATES[LaneState.WAITING if never else lane.state]
     detail = one_line(lane.detail, 80)
     return f"{words}: {detail}" if lane.end is not LaneEnd.DONE and detail else words
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from orch.workflows.model.event import Event
 from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.reason import RunReason
@@ -131,7 +133,7 @@ def live() -> list[Event]:
     return events[: next(n for n, event in enumerate(events) if event.type == "queue_paused") + 2]
 
 
-STORIES = {
+STORIES: dict[str, Callable[[], list[Event]]] = {
     "composed": composed,
     "fallen_back": fallen_back,
     "fruitless": fruitless,
