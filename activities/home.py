@@ -21,6 +21,7 @@ class Home:
     ├── slots/  ports/     one file per occupied slot or port block, naming its attempt
     ├── stores/<key>/      store.git, its lock, verdicts, reservations
     ├── exchanges/         one file per repository and artifact store it was published in
+    ├── campaigns/<id>/    what rounds made of a campaign: state.json, revisions.jsonl, rounds/
     └── runs/<id>/         ledger.jsonl, attempts/<name>/ (prompt, output, workspace)
     """
 
@@ -49,6 +50,10 @@ class Home:
     def store(self, key: str) -> Path:
         """The folder of one repository's store."""
         return self.root / "stores" / key
+
+    def campaign(self, campaign: str) -> Path:
+        """The folder of one campaign's record."""
+        return self.root / "campaigns" / campaign
 
     def run(self, run: str) -> Path:
         """The folder of one run."""

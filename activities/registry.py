@@ -10,12 +10,13 @@ from .exchange.claiming import Claims
 from .home import Home
 from .measuring.measurements import Measurements
 from .reviewing import Reviewing
+from .rounds import Rounds
 from .runs import Runs
 
 
 def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
     """Every effect of `workflows/effects.py`, bound to a state directory."""
-    runs, attempts = Runs(home), Attempts(home, slots)
+    runs, attempts, rounds = Runs(home), Attempts(home, slots), Rounds(home)
     return [
         runs.prepare_run,
         runs.move_head,
@@ -29,4 +30,6 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
         attempts.close_attempt,
         Measurements(home).measure,
         Reviewing(home).review_head,
+        rounds.prepare_round,
+        rounds.record_round,
     ]

@@ -77,7 +77,7 @@ class Runs:
             agent = resolve(spec)
             if missing := agent.adapter.missing(agent.spec, request.path or None):
                 raise RefusedError(f"agent {spec!r}: program {missing!r} is not on this host")
-        sandboxed, warnings = _sandbox(request.sandbox)
+        sandboxed, warnings = sandbox_of(request.sandbox)
         if is_url(request.repo):
             store, baseline = self._fetched(request)
         else:
@@ -140,7 +140,11 @@ def attempt_key(run: str, name: str) -> AttemptKey:
     return AttemptKey(run=run, iteration=iteration, candidate=candidate, binding=binding)
 
 
-def _sandbox(mode: SandboxMode) -> tuple[bool, tuple[str, ...]]:
+def sandbox_of(mode: SandboxMode, *, drop: str = "drop --sandbox") -> tuple[bool, tuple[str, ...]]:
+    """Whether commands run in the sandbox here, with warnings; RefusedError where it is required and does not work.
+
+    `drop` says how to do without.
+    """
     if mode is SandboxMode.OFF:
         return False, ("the sandbox is off (--no-sandbox): agents and checks can read and write whatever you can",)
     flaw = probe()
@@ -148,7 +152,7 @@ def _sandbox(mode: SandboxMode) -> tuple[bool, tuple[str, ...]]:
         open_by = guard.flaw(chosen())
         return True, (f"{guard.OPEN_ENGINE} ({open_by})",) if open_by else ()
     if mode is SandboxMode.REQUIRED:
-        raise RefusedError(f"the sandbox does not work here: {flaw.why}", hint=f"{flaw.mend}; or drop --sandbox")
+        raise RefusedError(f"the sandbox does not work here: {flaw.why}", hint=f"{flaw.mend}; or {drop}")
     return False, (f"no sandbox here ({flaw.why}): agents and checks can read and write whatever you can",)
 
 

@@ -1,9 +1,9 @@
-"""`orch check`: validate a contract file."""
+"""`orch check`: validate a contract, a campaign or a round plan."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from .talk import clean, out, out_json, plural, say
 
 if TYPE_CHECKING:
     from ..workflows.model.contract import Contract
+    from .round_plan import CheckedRound
     from .yaml_lines import Document
 
 
@@ -23,7 +24,20 @@ if TYPE_CHECKING:
 )
 @json_option
 def check(file: Path, repo: Path, *, as_json: bool) -> None:
-    """Validate a contract FILE: every refusal with its line and the mend, else the digest and what is protected."""
+    """Validate FILE, a contract, a campaign or a round plan, told apart by their keys.
+
+    Every refusal with its line and the mend, else warnings, the digest and what is protected.
+    """
+    from .file_kinds import FileKind, kind_of
+
+    match kind_of(file):
+        case FileKind.CONTRACT:
+            _check_contract(file, repo, as_json=as_json)
+        case kind:
+            _check_round(file, repo, alone=kind is FileKind.CAMPAIGN, as_json=as_json)
+
+
+def _check_contract(file: Path, repo: Path, *, as_json: bool) -> None:
     from .contract_file import check_contract
     from .derived_protection import resolve
     from .reading import reader, top
@@ -37,7 +51,7 @@ def check(file: Path, repo: Path, *, as_json: bool) -> None:
     refusals = sorted(set(document.refusals))
     if as_json:
         digest, protected = (contract.digest, contract.protected) if contract else (None, ())
-        told = {"file": str(file), "digest": digest, "protected": protected, "facts": facts}
+        told = {"file": str(file), "kind": "contract", "digest": digest, "protected": protected, "facts": facts}
         out_json({**told, "refusals": [vars(refusal) for refusal in refusals]})
     elif contract is not None:
         out(f"{file}: {plural(len(contract.rungs), 'rung')}, digest {contract.digest}")
@@ -62,3 +76,45 @@ def _carried(repo: Path, contract: Contract, document: Document) -> list[str]:
     for flaw in flaws(found, contract.carry):
         document.refuse(("carry", flaw.number), flaw.message, flaw.mend)
     return suggestions(found, contract.carry)
+
+
+def _check_round(file: Path, repo: Path, *, alone: bool, as_json: bool) -> None:
+    """A round plan with its campaign, or a campaign alone."""
+    from ..activities.repository import inspect
+    from ..worker.settings import load_settings
+    from .round_plan import check_campaign_alone, check_round
+
+    look = check_campaign_alone if alone else check_round
+    checked = look(file, inspect(repo), load_settings().home)
+    if as_json:
+        out_json(_told(checked, "campaign" if alone else "round"))
+    elif checked.digest:
+        out(f"{file}: {checked.summary}, digest {checked.digest}")
+        for fact in checked.facts:
+            say(fact)
+    else:
+        say(f"error: {checked.error().message}")
+    if not as_json:
+        for warning in checked.warnings:
+            say(f"warning: {warning}")
+    if not checked.digest:
+        raise SystemExit(ExitStatus.REFUSED)
+
+
+def _told(checked: CheckedRound, kind: str) -> dict[str, Any]:
+    def rows(which: str) -> list[dict[str, Any]]:
+        return [
+            {"file": document.name, **vars(told)}
+            for document in checked.documents
+            for told in sorted(set(getattr(document, which)))
+        ]
+
+    return {
+        "file": checked.document.name,
+        "kind": kind,
+        "digest": checked.digest or None,
+        "protected": checked.protected,
+        "facts": checked.facts,
+        "warnings": rows("warnings"),
+        "refusals": rows("refusals"),
+    }

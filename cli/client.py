@@ -25,7 +25,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..activities.home import Home
 from ..workflows.errors import RefusedError, UnreachableError
@@ -42,6 +42,9 @@ from .listing import RunRow, list_runs
 from .options import GoalOptions
 from .plan import GoalPlan, resolve_goal
 from .views import AnyView
+
+if TYPE_CHECKING:
+    from .round_start import RoundStart
 
 QUIET_S = 0.1
 """Given to the SDK's threads before a script ends: interpreter finalisation races them (sdk-python#300)."""
@@ -96,6 +99,23 @@ class Client:
     async def start(self, plan: GoalPlan) -> str:
         """Start what a plan says and return the run's id."""
         return await runs.start(self.link, plan)
+
+    async def start_round(self, plan: Path | str, **given: Any) -> str:
+        """Start the round of a plan's file and return its id; `given` are the other fields of RoundOptions.
+
+        The very same plan again is attached to while it runs.
+        """
+        from .round_options import RoundOptions
+        from .round_start import resolve_round
+
+        options = RoundOptions.model_validate({"plan": Path(plan), **given})
+        return await self.begin_round(resolve_round(options, self.home))
+
+    async def begin_round(self, start: RoundStart) -> str:
+        """Start, or attach to, what a resolved plan says and return the round's id."""
+        from .round_start import start_round
+
+        return await start_round(self.link, start)
 
     def events(self, run: str, *, since: int = 0) -> AsyncIterator[Event]:
         """The run's events after `since`, live, until the run has ended; engine restarts lose nothing."""

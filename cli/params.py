@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from .durations import parse_duration
+from .sizes import parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,10 +40,10 @@ class Size(click.ParamType[int]):
         """Bytes; numbers pass as they are."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(value).strip().lower())
-        if found is None or not float(found[1]):
-            self.fail(f"{value!r} is no amount of data: write 512m or 20g", param, ctx)
-        return int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
+        try:
+            return parse_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 SIZE = Size()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..workflows.errors import RefusedError
 from ..workflows.model.goal import GoalRequest
 from ..workflows.model.placement import Placement
+from ..workflows.model.round.request import RoundRequest
 from .durations import parse_duration
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ async def _pollers(temporal: Client) -> list[str]:
     return [poller.identity for poller in answer.pollers]
 
 
-def priority(request: GoalRequest) -> Priority:
+def priority(request: GoalRequest | RoundRequest) -> Priority:
     """A run's place among those that wait for one host: by its priority, then in turn among repositories.
 
     Its attempts and their steps inherit it. The engine reads it: with keys it holds no word of the path.

@@ -239,6 +239,21 @@ def sandbox(mode: SandboxMode) -> None:
             raise RefusedError(f"--sandbox: {flaw.why}", hint=f"{flaw.mend}; or give --no-sandbox")
 
 
+def round_sandbox(mode: SandboxMode) -> None:
+    """Refuse a round on a host that cannot give a sandbox, unless it was said to do without."""
+    from ..worker.settings import refuse_unknown_makers
+
+    refuse_unknown_makers()
+    if mode is not SandboxMode.OFF:
+        from ..activities.sandbox.registry import probe
+
+        if flaw := probe():
+            raise RefusedError(
+                f"a round runs in the sandbox, and that does not work here: {flaw.why}",
+                hint=f"{flaw.mend}; or give --no-sandbox",
+            )
+
+
 def operation(found: Repository, target: PromoteTarget) -> None:
     """Refuse to promote into a tree in the middle of a merge, a rebase or the like."""
     if target.mode is PromoteMode.WORKTREE and found.operation:

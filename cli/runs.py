@@ -28,6 +28,7 @@ from ..workflows.model.base import Value
 from ..workflows.model.event import Event, LedgerPage
 from ..workflows.model.goal import GoalRequest, is_url
 from ..workflows.model.reason import Reason, RunReason
+from ..workflows.model.round.request import RoundRequest
 from ..workflows.model.view import RunStatus
 from .halted import halted
 from .link import PATIENCE, RPC_TIMEOUT, Link
@@ -78,7 +79,7 @@ async def start(link: Link, plan: GoalPlan) -> str:
     return request.run
 
 
-async def refuse_busy_tree(link: Link, request: GoalRequest) -> None:
+async def refuse_busy_tree(link: Link, request: GoalRequest | RoundRequest) -> None:
     """Refuse a second run that promotes into the same tree; the host's own reservation has the last word."""
     if request.promote.mode != "worktree":
         return

@@ -40,6 +40,7 @@ class Document:
         data: its content as plain data; None when it could not be parsed.
         lines: the line of each value, from 1.
         refusals: what is wrong with it so far.
+        warnings: what it had better not say.
         refused: where those refusals stand, so that one fault is told once.
         seen: the values read so far, by the identity of their nodes.
     """
@@ -48,6 +49,7 @@ class Document:
     data: Any = None
     lines: dict[Place, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    warnings: list[Refusal] = field(default_factory=list)
     refused: set[Place] = field(default_factory=set)
     seen: dict[int, Any] = field(default_factory=dict)
 
@@ -62,10 +64,17 @@ class Document:
         self.refused.add(place)
         self.refusals.append(Refusal(self.line(place), message, mend))
 
+    def warn(self, place: Place, message: str, mend: str = "") -> None:
+        """Note a warning at a value."""
+        self.warnings.append(Refusal(self.line(place), message, mend))
+
+    def said(self, told: list[Refusal]) -> list[str]:
+        """Refusals or warnings in the order of the file, a line each: `FILE:LINE: what is wrong (the mend)`."""
+        return [f"{self.name}:{r.line}: {r.message}" + (f" ({r.mend})" if r.mend else "") for r in sorted(set(told))]
+
     def error(self) -> RefusedError:
-        """All refusals as one error, a line each: `FILE:LINE: what is wrong: the mend`."""
-        ordered = sorted(set(self.refusals))
-        lines = [f"{self.name}:{r.line}: {r.message}" + (f" ({r.mend})" if r.mend else "") for r in ordered]
+        """All refusals as one error."""
+        lines = self.said(self.refusals)
         return RefusedError("\n".join(lines), hint=f"`orch check {self.name}` lists every refusal of the file")
 
 

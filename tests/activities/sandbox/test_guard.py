@@ -15,7 +15,7 @@ import pytest
 from orch.activities import processes
 from orch.activities.home import Home
 from orch.activities.jobs import Job, Step, run_job
-from orch.activities.runs import _sandbox
+from orch.activities.runs import sandbox_of
 from orch.activities.sandbox import closed_ports, guard
 from orch.activities.sandbox.bubblewrap import Bubblewrap
 from orch.activities.sandbox.container import Container
@@ -203,7 +203,7 @@ def test_on_an_old_kernel_commands_run_and_run_and_doctor_say_what_is_open(old_k
     assert guarded(("true",), frozenset({1}), BWRAP) == ("true",)
     assert guard.shared_rules(frozenset({1}), BWRAP) == ()
     why = "the kernel's Landlock (ABI 3) has no rules for ports"
-    assert _sandbox(SandboxMode.AUTO) == (True, (f"{guard.OPEN_ENGINE} ({why})",))
+    assert sandbox_of(SandboxMode.AUTO) == (True, (f"{guard.OPEN_ENGINE} ({why})",))
     (found,) = [one for one in doctor._sandbox() if one.grade != "ok"]
     assert (found.grade, found.said) == ("warn", f"{guard.OPEN_ENGINE} ({why})")
     assert "Linux 6.7" in found.mend

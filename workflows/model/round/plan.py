@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from ..base import Digest, Sha, Value
+from ..contract import Contract, Rung
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 """The id of a campaign, round, entry, lane or device set."""
@@ -238,6 +239,18 @@ class RoundPlan(Value):
     def digest(self) -> str:
         """SHA-256 over the canonical JSON."""
         return digest_of(self)
+
+    @property
+    def contract(self) -> Contract:
+        """Set-up and protected paths in the shape that workspaces know; its one rung, the benchmark, ranks nothing."""
+        setup, benchmark = self.commands.setup, self.commands.benchmark
+        return Contract(
+            goal=f"round {self.id} of campaign {self.campaign}",
+            rungs=(Rung(name="benchmark", run=benchmark.run, timeout_s=benchmark.timeout_s),),
+            protected=self.protected,
+            setup=setup.run if setup else "",
+            setup_timeout_s=setup.timeout_s if setup else benchmark.timeout_s,
+        )
 
     def lane(self, name: str) -> LanePlan | None:
         """The lane of that id."""

@@ -1,0 +1,1 @@
+"""Measuring: trials of two checkouts on a leased device set."""

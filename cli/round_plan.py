@@ -1,0 +1,269 @@
+"""A round plan's file and its campaign's, compiled to one frozen plan; every refusal and warning at its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..activities.campaigns import read_record
+from ..activities.commit_tree import CommitTree
+from ..activities.home import Home
+from ..activities.repository import Repository
+from ..activities.round_facts import entry_facts, matched, meetings, plan_flaws, validator_hashes
+from ..activities.trials.devices import flaws as device_flaws
+from ..workflows.errors import RefusedError
+from ..workflows.model.base import Sha
+from ..workflows.model.round.campaign import Campaign, NamedFile, Record
+from ..workflows.model.round.facts import EntryFacts, Flaw, LaneFacts, PlanFacts, Source
+from ..workflows.model.round.plan import Entry, EntryStatus, FileHash, Gates, RoundPlan, digest_of
+from ..workflows.rules.campaign import last_rows
+from ..workflows.rules.round_plan import TIGHTER, loosened
+from .campaign_file import GATE_KEYS, check_campaign
+from .round_file import ROUND_KEYS, RoundDraft, read_round
+from .round_protection import protection, sound_globs
+from .talk import one_line, plural
+from .yaml_lines import Document
+from .yaml_tables import At, build
+
+
+@dataclass
+class CheckedRound:
+    """What came of a round plan's file.
+
+    Attributes:
+        document: the file.
+        other: its campaign's file; None when it is not there.
+        plan: the frozen plan; None when anything is refused, and of a campaign alone.
+        digest: of the plan, or of the campaign; empty when anything is refused.
+        summary: what it is, in a few words.
+        protected: the globs that belong to no lane.
+        facts: lines worth reading.
+    """
+
+    document: Document
+    other: Document | None = None
+    plan: RoundPlan | None = None
+    digest: str = ""
+    summary: str = ""
+    protected: tuple[str, ...] = ()
+    facts: list[str] = field(default_factory=list)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """Both files, the plan's first."""
+        return (self.document, *([self.other] if self.other else []))
+
+    @property
+    def campaign(self) -> Document:
+        """The campaign's file, where there is one."""
+        return self.other or self.document
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each warning."""
+        return [line for document in self.documents for line in document.said(document.warnings)]
+
+    def error(self) -> RefusedError:
+        """All refusals as one error."""
+        lines = [line for document in self.documents for line in document.said(document.refusals)]
+        return RefusedError("\n".join(lines), hint=f"`orch check {self.document.name}` lists every refusal")
+
+    def note(self, flaws: Iterable[Flaw]) -> None:
+        """Tell flaws at their lines."""
+        for flaw in flaws:
+            document = self.campaign if flaw.source is Source.CAMPAIGN else self.document
+            (document.warn if flaw.warning else document.refuse)(flaw.where, flaw.message, flaw.mend)
+
+
+def check_round(file: Path, repository: Repository, home: Home, *, sandbox: bool = True) -> CheckedRound:
+    """Read, check and compile; what is refused stands in the documents. RefusedError without a file."""
+    draft, document = read_round(file)
+    checked = CheckedRound(document)
+    campaign = _campaign(draft, checked)
+    for index, devices in enumerate(draft.fields.get("devices", ())):
+        if devices is not None and (flaw := device_flaws(devices, sandbox=sandbox)):
+            document.refuse(("devices", index), f"device set `{devices.name}`: {flaw}", "name what this host has")
+    if campaign is None:
+        _without_tree(draft, checked)
+        return checked
+    record = read_record(home, campaign.id)
+    stands = _incumbent(draft, checked, campaign, record)
+    tree = _tree(checked, stands, repository, home)
+    if tree is None:
+        _without_tree(draft, checked)
+    else:
+        _compile(_Compiling(draft, checked, campaign, record, tree))
+    return checked
+
+
+def check_campaign_alone(file: Path, repository: Repository, home: Home) -> CheckedRound:
+    """Check a campaign's file without a round: its search plan, its incumbent, its validator."""
+    campaign, document = check_campaign(file)
+    checked = CheckedRound(document)
+    if campaign is None:
+        return checked
+    record = read_record(home, campaign.id)
+    tree = _tree(checked, _incumbent(RoundDraft(None), checked, campaign, record), repository, home)
+    said = sound_globs(document, campaign.protected)
+    if tree is not None:
+        files = _hashes(campaign.validator, document, tree)
+        checked.protected, told = protection(campaign.commands, said, [file.path for file in files], tree)
+        standing = (entry_facts(entry, record) for entry in campaign.entries)
+        checked.facts += [*told, *(f"entry {entry.id}: {entry.status.value}{_by(entry)}" for entry in standing)]
+    if not document.refusals:
+        checked.digest = digest_of(campaign)
+        checked.summary = f"campaign {campaign.id}, {plural(len(campaign.entries), 'entry')}"
+    return checked
+
+
+@dataclass(frozen=True)
+class _Compiling:
+    draft: RoundDraft
+    checked: CheckedRound
+    campaign: Campaign
+    record: Record
+    tree: CommitTree
+
+
+def _campaign(draft: RoundDraft, checked: CheckedRound) -> Campaign | None:
+    if draft.campaign is None:
+        return None
+    try:
+        campaign, checked.other = check_campaign(draft.campaign)
+    except RefusedError as error:
+        checked.document.refuse(("campaign",), f"the campaign's file cannot be read: {error.message}", error.hint)
+        return None
+    return campaign
+
+
+def _incumbent(draft: RoundDraft, checked: CheckedRound, campaign: Campaign, record: Record) -> Sha:
+    """The commit that the campaign stands at."""
+    stands = record.state.incumbent or campaign.incumbent
+    if draft.incumbent and draft.incumbent != stands:
+        checked.document.refuse(
+            ("incumbent",),
+            f"the incumbent moved: the campaign stands at {stands}, the plan says {draft.incumbent}",
+            "leave the key out to start from where the campaign stands",
+        )
+    if campaign.incumbent != stands:
+        checked.facts.append(f"incumbent: {stands[:12]}, by {record.state.evidence}")
+    return stands
+
+
+def _tree(checked: CheckedRound, commit: Sha, repository: Repository, home: Home) -> CommitTree | None:
+    tree = CommitTree.find(home, repository, commit)
+    if tree is None:
+        checked.campaign.refuse(
+            ("incumbent",), f"{commit} is no commit of {repository.top}", "`git rev-parse NAME` tells a commit's id"
+        )
+    return tree
+
+
+def _by(entry: EntryFacts) -> str:
+    return f" since round {entry.last.round}: {one_line(entry.last.why, 120)}" if entry.last else ""
+
+
+def _without_tree(draft: RoundDraft, checked: CheckedRound) -> None:
+    """Check what needs neither campaign nor tree."""
+    checked.note(plan_flaws(PlanFacts(lanes=_lanes(draft), entries=None, devices=draft.devices)))
+
+
+def _lanes(draft: RoundDraft) -> tuple[LaneFacts, ...]:
+    return tuple(
+        LaneFacts(
+            id=lane.get("id", ""),
+            entry=lane.get("entry", ""),
+            globs=tuple(glob for glob in lane.get("globs", ()) if glob),
+            condition=lane.get("condition", ""),
+        )
+        for lane in draft.lanes
+    )
+
+
+def _compile(given: _Compiling) -> None:
+    draft, checked, campaign, record, tree = given.draft, given.checked, given.campaign, given.record, given.tree
+    _run_before(given)
+    limits, files = _gates(given)
+    said = (
+        *sound_globs(checked.campaign, campaign.protected),
+        *sound_globs(checked.document, draft.fields.get("protected", ())),
+    )
+    protected, told = protection(campaign.commands, said, [file.path for file in files], tree)
+    checked.facts += told
+    checked.protected = protected
+    lanes = matched(_lanes(draft), protected, tree)
+    checked.note(
+        plan_flaws(
+            PlanFacts(
+                lanes=lanes,
+                entries=tuple(entry_facts(entry, record) for entry in campaign.entries),
+                devices=draft.devices,
+                meetings=meetings(lanes),
+                gates=limits,
+                noise=record.state.noise,
+                direction=campaign.metric.direction,
+            )
+        )
+    )
+    if any(document.refusals for document in checked.documents):
+        return
+    fields = {
+        **draft.fields,
+        "campaign": campaign.id,
+        "campaign_digest": digest_of(campaign),
+        "incumbent": tree.commit,
+        "metric": campaign.metric,
+        "gates": limits.model_copy(update={"validator": files}),
+        "protected": protected,
+        "commands": campaign.commands,
+        "lanes": [_lane(lane, campaign, record) for lane in draft.lanes],
+    }
+    checked.plan = build(At(checked.document), RoundPlan, fields, ROUND_KEYS)
+    if checked.plan is not None:
+        checked.digest = checked.plan.digest
+        checked.summary = f"round {checked.plan.id} of campaign {campaign.id}, {plural(len(draft.lanes), 'lane')}"
+
+
+def _run_before(given: _Compiling) -> None:
+    """Refuse a round that is on record: it is run once."""
+    ran = dict(given.record.state.rounds).get(given.draft.fields.get("id", ""))
+    if ran is not None:
+        given.checked.document.refuse(
+            ("round",),
+            f"round `{given.draft.fields['id']}` of campaign `{given.campaign.id}` has run, with the digest {ran}",
+            "give this one another id",
+        )
+
+
+def _gates(given: _Compiling) -> tuple[Gates, tuple[FileHash, ...]]:
+    """The campaign's gates, tightened, and the validator's files with their hashes in the incumbent's tree."""
+    asked = {name: value for name, value in given.draft.gates.items() if name in TIGHTER}
+    document = given.checked.document
+    sound = {name: value for name, value in asked.items() if At(document)["gates"][name].sound}
+    given.checked.note(loosened(given.campaign.gates, sound))
+    at = At(document)["gates"]
+    limits = build(at, Gates, {**given.campaign.gates.model_dump(), **sound}, GATE_KEYS) or given.campaign.gates
+    own = [file for file in given.draft.gates.get("validator", ()) if file is not None]
+    files = [
+        *_hashes(given.campaign.validator, given.checked.campaign, given.tree),
+        *_hashes(own, document, given.tree),
+    ]
+    return limits, tuple({file.path: file for file in files}.values())
+
+
+def _hashes(files: Iterable[NamedFile], document: Document, tree: CommitTree) -> list[FileHash]:
+    hashes, wrong = validator_hashes(list(files), tree)
+    for index, why, mend in wrong:
+        document.refuse(("gates", "validator", index), why, mend)
+    return hashes
+
+
+def _lane(lane: Mapping[str, Any], campaign: Campaign, record: Record) -> dict[str, Any]:
+    """A lane with its entry; one that is planned again is pursued under the condition that the record states."""
+    entry = next(entry for entry in campaign.entries if entry.id == lane["entry"])
+    last = last_rows(record.revisions).get(entry.id)
+    again = last.condition if last and last.status is EntryStatus.PLANNED else ""
+    plain = Entry.model_validate(entry.model_dump(exclude={"status"}))
+    return {**lane, "entry": plain, "condition": lane.get("condition") or again}
