@@ -1,0 +1,1 @@
+"""Trials of optimization rounds: devices and their leases, both sides built, AB/BA pairs, results parsed strictly."""
