@@ -9,16 +9,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..workflows.errors import HostFaultError
 from ..workflows.model.exit import Exit, ExitKind
 from . import processes, supervisor
-from .limits import StepLimits
+from .job_records import Job, Step, StepResult, recorded, recorded_results, results_of
+
+__all__ = ["Job", "Step", "StepResult", "attach", "end_job", "find_jobs", "results_of", "run_job"]
 
 LOG = "supervisor.log"
 POLL_S = 0.02
@@ -29,63 +30,6 @@ STOP_PATIENCE_S = 2.0 + sum(grace for _, grace in supervisor.SIGNALS)
 
 HINT = "check this host's free space, process limits and the rights of that folder"
 LOST = Exit(kind=ExitKind.SIGNALLED, number=signal.SIGKILL, detail="supervisor lost")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One process of a job.
-
-    Attributes:
-        name: names the step in results.
-        argv: the program and its arguments.
-        cwd: where it starts; a missing folder means it is not started.
-        env: its whole environment.
-        timeout_s: wall seconds it may take.
-        stdin: a file to read; None is an empty input.
-        idle_s: seconds of silence on both streams after which it is stopped; None lets it be silent.
-        signals: what stops it before KILL, with the seconds to react to each.
-        limits: what all its processes together may use; it is killed the moment it uses more.
-    """
-
-    name: str
-    argv: tuple[str, ...]
-    cwd: Path
-    env: Mapping[str, str]
-    timeout_s: float
-    stdin: Path | None = None
-    idle_s: float | None = None
-    signals: tuple[tuple[str, float], ...] = supervisor.SIGNALS
-    limits: StepLimits = field(default_factory=StepLimits.of_this_host)
-
-
-@dataclass(frozen=True)
-class Job:
-    """Steps in order.
-
-    Attributes:
-        steps: what to run.
-        stop_on_failure: whether the first step that is not ok is the last one that has a result.
-        deadline: absolute Unix time at which everything is ended; None is no deadline.
-        hidden: secrets by name, which are kept out of the files of output.
-        passed: descriptors of this process's that all steps get.
-    """
-
-    steps: tuple[Step, ...]
-    stop_on_failure: bool = False
-    deadline: float | None = None
-    hidden: Mapping[str, str] = field(default_factory=dict)
-    passed: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """How a step ended, with the files that hold its output (missing when it never started)."""
-
-    name: str
-    exit: Exit
-    wall_s: float
-    stdout: Path
-    stderr: Path
 
 
 async def run_job(folder: Path, job: Job) -> tuple[StepResult, ...]:
@@ -106,7 +50,19 @@ async def run_job(folder: Path, job: Job) -> tuple[StepResult, ...]:
         elif pid is not None:
             _forget(folder)
             raise HostFaultError(f"the supervisor of {folder} did not start: {_last_words(folder)}", hint=HINT)
-    return _results(folder)
+    return results_of(folder)
+
+
+async def attach(folder: Path) -> tuple[StepResult, ...] | None:
+    """Wait for the end of the job that runs or ran in `folder`, as `run_job` does; None when none ever began there."""
+    folder = _real(folder)
+    if not (folder / supervisor.LOCK).exists():
+        return None
+    await _supervisor_gone(folder, None)
+    if not (folder / supervisor.IDENTITY).exists():
+        return None
+    await asyncio.to_thread(_settle, folder)
+    return results_of(folder)
 
 
 def end_job(folder: Path) -> None:
@@ -140,11 +96,11 @@ def _start(folder: Path, job: Job) -> int | None:
         with _locked(folder) as lock:
             if lock is None or (folder / supervisor.IDENTITY).exists():
                 return None
-            supervisor.write_whole(str(folder / supervisor.JOB), _recorded(job))
+            supervisor.write_whole(str(folder / supervisor.JOB), recorded(job))
             argv = (sys.executable, "-I", "-S", supervisor.PROGRAM, str(folder), str(lock))
             env = processes.scrubbed_environment({supervisor.MARK: str(folder)})
             command = processes.Command(argv, folder, env)
-            return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock, *job.passed))
+            return processes.spawn_detached(command, log=folder / LOG, pass_fds=(lock, *job.held, *job.passed))
     except OSError as error:
         raise HostFaultError(f"the supervisor of {folder} cannot be started: {error}", hint=HINT) from error
 
@@ -218,7 +174,7 @@ def _settle(folder: Path) -> None:
             return
         processes.end_marked(supervisor.MARK, str(folder))
         _end_group(folder)
-        job, known = _json(folder / supervisor.JOB), _recorded_results(folder)
+        job, known = _json(folder / supervisor.JOB), recorded_results(folder)
         missing = len(job["steps"]) - len(known)
         if job["stop_on_failure"]:
             missing = min(missing, 1) if all(result["exit"]["kind"] == ExitKind.OK for result in known) else 0
@@ -241,49 +197,6 @@ def _end_group(folder: Path) -> None:
     with suppress(FileNotFoundError):
         if group := (folder / supervisor.GROUP).read_text(encoding="utf-8"):
             supervisor.end_group(group)
-
-
-def _results(folder: Path) -> tuple[StepResult, ...]:
-    steps = _json(folder / supervisor.JOB)["steps"]
-    return tuple(
-        StepResult(
-            name=step["name"],
-            exit=Exit.model_validate(result["exit"]),
-            wall_s=result["wall_s"],
-            stdout=folder / f"{number}-stdout",
-            stderr=folder / f"{number}-stderr",
-        )
-        for number, (step, result) in enumerate(zip(steps, _recorded_results(folder), strict=False), 1)
-    )
-
-
-def _recorded_results(folder: Path) -> list[dict[str, Any]]:
-    results = []
-    with suppress(FileNotFoundError):
-        for line in (folder / supervisor.RESULTS).read_bytes().splitlines():
-            with suppress(ValueError):  # torn by a power cut
-                results.append(json.loads(line))
-    return results
-
-
-def _recorded(job: Job) -> dict[str, Any]:
-    """The job as the supervisor reads it."""
-    steps = [
-        {
-            "name": step.name,
-            "argv": list(step.argv),
-            "cwd": str(step.cwd),
-            "env": dict(step.env),
-            "timeout_s": step.timeout_s,
-            "stdin": None if step.stdin is None else str(step.stdin.absolute()),
-            "idle_s": step.idle_s,
-            "signals": step.signals,
-            "limits": asdict(step.limits),
-        }
-        for step in job.steps
-    ]
-    whole = {"stop_on_failure": job.stop_on_failure, "deadline": job.deadline, "hidden": dict(job.hidden)}
-    return {"steps": steps, **whole}
 
 
 def _real(folder: Path) -> Path:

@@ -40,12 +40,18 @@ class Grants:
         readable: files of the state directory it may read.
         protected: paths of the working copy, relative, it may not write.
         network: whether it reaches the network; None: as the profile says.
+        frozen: whether working copy and home are read-only.
+        tmp: a folder for temporary files of its own, instead of the place's.
+        devices: devices of the host's that it may open.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     protected: tuple[str, ...] = ()
     network: bool | None = None
+    frozen: bool = False
+    tmp: Path | None = None
+    devices: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,28 +109,30 @@ class Place:
             network = profile.network if grants.network is None else grants.network
             argv = guarded(argv, engine_ports(self.home), chosen()) if network else argv
             argv = wrap(argv, box(self._needs(argv, grants), network=network))
-        return provider_of(self.folder).entering(self.folder, argv)
+        return provider_of(self.folder).entering(self.folder, argv, view=grants.frozen)
 
     def rules(self) -> tuple[int, ...]:
         """Descriptors that make an agent's `fenced` command start sooner, if its job passes them on."""
         return shared_rules(engine_ports(self.home), chosen())
 
     def _needs(self, argv: tuple[str, ...], grants: Grants) -> Needs:
-        private = (self.folder / "home", self.folder / "tmp")
-        for path in private:
+        own, tmp = self.folder / "home", grants.tmp or self.folder / "tmp"
+        for path in (own, tmp):
             path.mkdir(parents=True, exist_ok=True)
         return Needs(
             argv,
             self._request.path or os.environ.get("PATH", ""),
             self.home.root,
-            tmp=private[1],
+            tmp=tmp,
             tree=self.tree,
             repo=kept_checkout(self.home, self.key.run),
             names=self._names(),
-            writable=(*grants.writable, private[0]),
-            readable=(*self._git(), *grants.readable),
+            writable=grants.writable if grants.frozen else (*grants.writable, own),
+            readable=(*self._git(), *grants.readable, *((own,) if grants.frozen else ())),
             protected=grants.protected,
             expose=exposed(),
+            frozen=grants.frozen,
+            devices=grants.devices,
         )
 
     def _layers(self) -> list[Path]:

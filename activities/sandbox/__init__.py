@@ -46,6 +46,8 @@ class Access(StrEnum):
     """An empty folder in memory it may write."""
     READ = "read"
     WRITE = "write"
+    DEVICE = "device"
+    """A device of the host's, which may be opened."""
     LINK = "link"
     """A symbolic link to `source`."""
 

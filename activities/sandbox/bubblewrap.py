@@ -88,3 +88,5 @@ def _mount(mount: Mount) -> tuple[str, ...]:
             return ("--ro-bind-try", source, path)
         case Access.WRITE:
             return ("--bind-try", source, path)
+        case Access.DEVICE:
+            return ("--dev-bind-try", source, path)

@@ -97,9 +97,14 @@ def _mount(mount: Mount, *, podman: bool) -> tuple[str, ...]:
             return ("--tmpfs", f"{path}:ro,{empty}")
         case Access.SCRATCH:
             return ("--tmpfs", f"{path}:rw,{empty}")
-        case Access.LINK:  # an engine mounts no links
-            return ("--volume", f"{mount.source}:{path}")
-        case Access.READ:
-            return ("--volume", f"{mount.source}:{path}:ro") if mount.source.exists() else ()
-        case Access.WRITE:
-            return ("--volume", f"{mount.source}:{path}") if mount.source.exists() else ()
+        case _:
+            return _shared(mount)
+
+
+def _shared(mount: Mount) -> tuple[str, ...]:
+    """What is the host's own, as far as it is there; a link's target in its place: an engine mounts no links."""
+    there = mount.access is Access.LINK or mount.source.exists()
+    if mount.access is Access.DEVICE:
+        return (f"--device={mount.source}:{mount.path}",) if there else ()
+    mode = ":ro" if mount.access is Access.READ else ""
+    return ("--volume", f"{mount.source}:{mount.path}{mode}") if there else ()

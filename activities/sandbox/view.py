@@ -31,6 +31,8 @@ class Needs:
         readable: files of the state directory it may read.
         protected: paths of the working copy, relative, that it may not write.
         expose: what the user wants shown.
+        frozen: whether the working copy is read-only.
+        devices: devices of the host's that it may open, besides null, random and the like.
     """
 
     argv: tuple[str, ...]
@@ -44,6 +46,8 @@ class Needs:
     readable: tuple[Path, ...] = ()
     protected: tuple[str, ...] = ()
     expose: tuple[Path, ...] = ()
+    frozen: bool = False
+    devices: tuple[Path, ...] = ()
 
 
 def box(needs: Needs, *, network: bool) -> Box:
@@ -56,11 +60,12 @@ def box(needs: Needs, *, network: bool) -> Box:
     rules += [Mount.of(state, Access.HIDDEN), *(Mount.of(path, Access.HIDDEN) for path in secrets())]
     if needs.tree is not None:
         tree = _real(needs.tree)
-        rules.append(Mount.of(tree, Access.WRITE))
+        rules.append(Mount.of(tree, _tree_access(needs)))
         stand_ins = list(_stand_in(needs, tree, repo, [_real(p) for p in shown], rules)) if repo else []
-        places = [tree, *(m.path for m in stand_ins if m.access is Access.WRITE)]
+        places = [tree, *(m.path for m in stand_ins if m.source == tree and m.access is not Access.LINK)]
         rules += stand_ins
         rules += [Mount.of(place / name, Access.READ, tree / name) for place in places for name in needs.protected]
+    rules += [Mount.of(path, Access.DEVICE) for path in needs.devices]
     rules += [Mount.of(_real(path), Access.READ) for path in needs.readable]
     rules += [Mount.of(_real(path), Access.WRITE) for path in (*needs.writable, needs.tmp)]  # the last word at a path
     return Box(_with_tmp(_effective(rules), _real(needs.tmp)), network)
@@ -113,7 +118,11 @@ def _stand_in(needs: Needs, tree: Path, repo: Path, shown: list[Path], rules: li
     elif holder is not None and holder.access is Access.HIDDEN:
         yield Mount.of(repo, Access.LINK, tree)
     else:
-        yield Mount.of(repo, Access.WRITE, tree)
+        yield Mount.of(repo, _tree_access(needs), tree)
+
+
+def _tree_access(needs: Needs) -> Access:
+    return Access.READ if needs.frozen else Access.WRITE
 
 
 def _effective(rules: Iterable[Mount]) -> list[Mount]:

@@ -159,12 +159,16 @@ class Supervisor:
 
     def _become(self, step: dict[str, Any], outputs: list[int], report: int) -> NoReturn:
         """In the new process: turn into the step's command, or report why not."""
-        what = step["cwd"]
+        what = "its session"
         try:
             os.setsid()
             die_with_parent(signal.SIGKILL)
             cgroups.join(self.group) if self.group else None
             constrain(step["limits"])
+            if cpus := step.get("cpus"):
+                what = f"processors {cpus}"
+                os.sched_setaffinity(0, cpus)
+            what = step["cwd"]
             os.chdir(what)
             what = step["stdin"] or os.devnull
             for standard, source in enumerate((os.open(what, os.O_RDONLY), *outputs)):
@@ -257,7 +261,10 @@ def main(folder: str, lock: int) -> None:
         _end_group(folder)
         return
     with open(f"{folder}/{JOB}", encoding="utf-8") as file:
-        supervisor = Supervisor(folder, job := json.load(file))
+        job = json.load(file)
+    for descriptor in job.get("held", ()):
+        os.set_inheritable(descriptor, False)  # noqa: FBT003
+    supervisor = Supervisor(folder, job)
     without = {**job, "hidden": {}, "steps": [{**step, "env": {}} for step in job["steps"]]}
     write_whole(f"{folder}/{JOB}", without)  # without the secrets
     write_whole(f"{folder}/{IDENTITY}", {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())})

@@ -1,1 +1,1 @@
-"""Measuring: trials of two checkouts on a leased device set."""
+"""Trials of optimization rounds: devices and their leases, both sides built, AB/BA pairs, results parsed strictly."""

@@ -58,8 +58,11 @@ class Provider(Protocol):
         """What a process in the sandbox must be able to write besides the tree, so that git works in it."""
         ...
 
-    def entering(self, folder: Path, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """The command so that it finds the working copy at `folder`/tree; what runs without that may find nothing."""
+    def entering(self, folder: Path, argv: tuple[str, ...], *, view: bool = False) -> tuple[str, ...]:
+        """The command so that it finds the working copy at `folder`/tree; what runs without that may find nothing.
+
+        For a `view` only: read-only where the provider can make it so, and many at once.
+        """
         ...
 
     def written(self, folder: Path) -> Path:

@@ -59,7 +59,7 @@ class CloneProvider:
         """The clone's own git directory."""
         return (folder / GIT_DIR,)
 
-    def entering(self, folder: Path, argv: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 - it is there for all
+    def entering(self, folder: Path, argv: tuple[str, ...], *, view: bool = False) -> tuple[str, ...]:  # noqa: ARG002 - it is there for all
         """The command itself."""
         return argv
 

@@ -60,7 +60,7 @@ class WorktreeProvider:
         """The worktree's entry (HEAD, index, logs) and the store's objects."""
         return _admin(store, folder), store.git_dir / "objects"
 
-    def entering(self, folder: Path, argv: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 - it is there for all
+    def entering(self, folder: Path, argv: tuple[str, ...], *, view: bool = False) -> tuple[str, ...]:  # noqa: ARG002 - it is there for all
         """The command itself."""
         return argv
 

@@ -1,0 +1,116 @@
+"""Processors: which of them there are, whether they may be had, and whether they are as the plan wants them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orch.activities.trials import devices, processors
+from orch.activities.trials.processors import Processors, spare
+from orch.workflows.model.round.plan import DeviceSet
+
+MINE = sorted(os.sched_getaffinity(0))
+
+Host = Callable[..., Processors]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """A host whose sysfs and procfs say what the test wants."""
+
+    def make(online: str = "0-1", governors: dict[int, str] | None = None, running: int = 1) -> Processors:
+        cpu = tmp_path / "sys/devices/system/cpu"
+        cpu.mkdir(parents=True, exist_ok=True)
+        (cpu / "online").write_text(f"{online}\n")
+        for number, governor in (governors or {}).items():
+            (cpu / f"cpu{number}/cpufreq").mkdir(parents=True, exist_ok=True)
+            (cpu / f"cpu{number}/cpufreq/scaling_governor").write_text(f"{governor}\n")
+        (tmp_path / "loadavg").write_text(f"0.00 0.00 0.00 {running}/211 4711\n")
+        return Processors(tmp_path / "sys", tmp_path)
+
+    return make
+
+
+def test_a_set_names_its_processors_and_an_unpinned_one_has_all_of_them(host: Host) -> None:
+    twelve = host("0-3,8,10-11")
+    assert twelve.identities(DeviceSet(name="a", cpus=(11, 2))) == ("cpu-11", "cpu-2")
+    assert twelve.identities(DeviceSet(name="a")) == tuple(f"cpu-{n}" for n in (0, 1, 2, 3, 8, 10, 11))
+    assert devices.identities(DeviceSet(name="a", cpus=(MINE[-1], MINE[0]))) == tuple(
+        sorted({f"cpu-{MINE[0]}", f"cpu-{MINE[-1]}"})
+    )
+
+
+def test_processors_that_are_not_there_are_a_flaw(host: Host) -> None:
+    flaw = host("0-3,8").flaw(DeviceSet(name="a", cpus=(2, 4, 9)))
+    assert flaw == "no cpu-4, cpu-9 on this host: it has cpu-0 to cpu-3, cpu-8"
+    assert "no cpu-9999 on this host" in devices.flaws(DeviceSet(name="a", cpus=(9999,)))
+    assert devices.flaws(DeviceSet(name="a", cpus=tuple(MINE))) == ""
+
+
+def test_processors_that_nothing_can_be_pinned_to_are_a_flaw(host: Host) -> None:
+    before = os.sched_getaffinity(0)
+    flaw = host("0-1023").flaw(DeviceSet(name="a", cpus=(1023,)))  # it says so, the kernel does not
+    assert flaw == "nothing can be pinned to cpu-1023 here: Invalid argument"
+    assert os.sched_getaffinity(0) == before
+
+
+def test_another_governor_makes_it_wait_and_none_at_all_is_a_flaw(host: Host) -> None:
+    number = MINE[0]
+    wanted = DeviceSet(name="a", cpus=(number,), governor="performance")
+    assert host().flaw(wanted) == f"cpu-{number} of this host tells no frequency governor"
+    slow = host(governors={number: "powersave"})
+    assert slow.flaw(wanted) == ""
+    assert slow.busy(wanted) == f"the governor of cpu-{number} is powersave, not performance"
+    assert host(governors={number: "performance"}).busy(wanted) == ""
+
+
+def test_a_high_load_counts_as_far_as_something_else_than_trials_runs_now(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.2, 1.0, 1.0))
+    quiet = DeviceSet(name="a", load=0.5)
+    assert host(running=1).busy(quiet) == ""  # what ran has ended: it was the trial before
+    assert host(running=4).busy(quiet) == (
+        "the load of this host is 3.20, and 3.0 of it are no measurement: at most 0.5 may be"
+    )
+    assert host(running=4).busy(DeviceSet(name="a", load=4.0)) == ""
+    assert host(running=4).busy(DeviceSet(name="a")) == ""
+
+
+def test_what_a_trial_runs_is_no_load_of_others(tmp_path: Path) -> None:
+    spin = (sys.executable, "-c", "print(flush=True)\nwhile True: pass")
+
+    def counted(job: str) -> int:
+        environment = {**os.environ, "ORCH_JOB": str(tmp_path / job)}
+        with subprocess.Popen(spin, env=environment, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            most = max(processors._of_trials() for _ in range(20))
+            process.kill()
+        return most
+
+    assert counted("trial-1") == 1
+    assert counted("agent-1") == 0
+
+
+def test_what_runs_beside_measurements_keeps_off_their_processors() -> None:
+    assert spare([DeviceSet(name="a", cpus=(MINE[0],))]) == tuple(MINE[1:])
+    assert spare([DeviceSet(name="a", cpus=tuple(MINE))]) == ()
+    assert spare([DeviceSet(name="a", cpus=(MINE[0],)), DeviceSet(name="b")]) == ()
+
+
+def test_a_set_is_qualified_by_being_there_first() -> None:
+    assert "no cpu-9999" in devices.qualify(DeviceSet(name="a", cpus=(9999,), load=0.001))
+    assert devices.qualify(DeviceSet(name="a", cpus=tuple(MINE))) == ""
+
+
+def test_containers_pin_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORCH_SANDBOX", "docker")
+    pinned = DeviceSet(name="a", cpus=(MINE[0],))
+    assert devices.flaws(pinned).startswith("what runs in docker is not pinned to processors")
+    assert devices.flaws(pinned, sandbox=False) == devices.flaws(DeviceSet(name="a")) == ""
