@@ -1,7 +1,7 @@
 """The synthetic repository of rounds: a knob per lane, a benchmark of real processes, and the files of a round at it.
 
-Four knobs, three stages: `parse` and `layout` have a stage each, `index` and `cache` share the stage `lookup`, so
-that the second of these two gains almost nothing once the first is in. A knob is a module with `FACTOR`, the share
+Seven knobs: `index` and `cache` share the stage `lookup`, so that the second of these two gains almost nothing once
+the first is in; every other knob has a stage of its own. A knob is a module with `FACTOR`, the share
 of its stage's milliseconds that is left, and may have `ANSWER`: anything but `right` is a wrong result.
 
 Test modules reach all this by the fixture `rounds`; the scripted lanes are in `lanes.py`.
@@ -36,16 +36,19 @@ from orch.workflows.model.round.plan import (
 HERE = Path(__file__).parent
 SYNTHETIC = HERE / "synthetic"
 
-KNOBS = {"parse": "parse", "layout": "layout", "index": "lookup", "cache": "lookup"}
+KNOBS = {
+    **{name: name for name in ("parse", "layout", "emit", "sort", "names")},
+    **{name: "lookup" for name in ("index", "cache")},
+}
 """Each knob, by the name of its lane, and the stage that it is of."""
 
-STAGES = {"parse": 40.0, "layout": 30.0, "lookup": 20.0, "rest": 10.0}
-"""Milliseconds of each stage at the incumbent: 100 together, 10 of which no knob reaches."""
+STAGES = {"parse": 30.0, "layout": 20.0, "lookup": 20.0, "emit": 10.0, "sort": 10.0, "names": 5.0, "rest": 5.0}
+"""Milliseconds of each stage at the incumbent: 100 together, 5 of which no knob reaches."""
 
 MODEL: dict[str, Any] = {
     "stages": STAGES,
     "knobs": KNOBS,
-    "sigma": 0.005,
+    "sigma": 0.003,
     "seed": 1,
     "sleep_s": 0.0,
     "offset": 0.0,

@@ -5,11 +5,9 @@ Their folder is the lane's workspace. What the wrapper prints goes to the agent'
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 SUBMIT = ".orch/round submit"
-WAIT = ".orch/round status --wait 100"
+WAIT = "while .orch/round status --wait 20 | grep -Eq '\"(submitted|queued|measuring)\"'; do :; done"
+"""Wait until every ticket of the lane is measured or rejected."""
 
 
 def cmd(*lines: str) -> str:
@@ -66,7 +64,7 @@ def changes_after_submit(lane: str, factor: float = 0.5, after: float = 0.1) -> 
     """Submit, then write other bytes into the tree and over whatever lies in the outbox."""
     outbox = """import json, pathlib
 desk = pathlib.Path(json.loads(pathlib.Path(".orch/lane.json").read_text())["desk"])
-for path in desk.rglob("knob.py"):
+for path in desk.glob("outbox/*/files/*"):
     path.write_text("FACTOR = 0.01\\n")"""
     return cmd(turn(lane, factor), SUBMIT, turn(lane, after), python(outbox))
 
@@ -82,8 +80,8 @@ def wrapper_edited(lane: str, factor: float = 0.5) -> str:
     opened = """import json, os, pathlib
 path = pathlib.Path(".orch/lane.json")
 os.chmod(path, 0o644)
-lane = json.loads(path.read_text())
-path.write_text(json.dumps({**lane, "globs": ["**"], "protected": [], "cap": 99, "submissions": 99}))"""
+rules = {"own": [[True, "."]], "others": [], "protected": [], "closed": []}
+path.write_text(json.dumps({**json.loads(path.read_text()), "rules": rules, "submissions": 99, "deadline": 9e9}))"""
     return cmd(turn(lane, factor), cheat(), python(opened), SUBMIT)
 
 
@@ -130,24 +128,22 @@ def in_trial(lane: str, body: str, factor: float = 0.5) -> str:
     return cmd(turn(lane, factor), f"printf '%s\\n' {_quoted(body)} >> engine/{lane}/knob.py", SUBMIT)
 
 
-def forged(files: Mapping[str, str], *, digest: str = "") -> str:
-    """An outbox entry written past the wrapper: files by path, hashed rightly unless `digest` says otherwise."""
+def forged(*files: tuple[str, str, str], sha256: str = "") -> str:
+    """An outbox entry written past the wrapper: files as path, mode and content; `sha256` for a hash that is none."""
     text = f"""import hashlib, json, os, pathlib
 lane = json.loads(pathlib.Path(".orch/lane.json").read_text())
-files = json.loads({json.dumps(json.dumps(dict(files)))})
-def entry(path, text):
-    return {{"path": path, "mode": "100644", "sha256": {digest!r} or hashlib.sha256(text.encode()).hexdigest()}}
-manifest = {{"round": lane["round"], "lane": lane["lane"], "files": [entry(*item) for item in sorted(files.items())]}}
-raw = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-ticket = f"{{lane['round']}}-{{lane['lane']}}-{{hashlib.sha256(raw).hexdigest()[:8]}}"
+files = sorted({list(files)!r})
+hashes = [{sha256!r} or hashlib.sha256(text.encode()).hexdigest() for _, _, text in files]
+entries = [dict(path=path, mode=mode, sha256=one) for (path, mode, _), one in zip(files, hashes)]
+manifest = dict(files=entries, lane=lane["lane"], round=lane["round"])
+raw = json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
 outbox = pathlib.Path(lane["desk"], "outbox")
-aside = outbox / ("." + ticket)
-for path, text in files.items():
-    there = aside / "files" / path
-    there.parent.mkdir(parents=True, exist_ok=True)
-    there.write_text(text)
+aside = outbox / ".forged"
+(aside / "files").mkdir(parents=True)
+for (_, _, text), one in zip(files, hashes):
+    (aside / "files" / one).write_text(text)
 (aside / "manifest.json").write_bytes(raw)
-os.rename(aside, outbox / ticket)"""
+os.rename(aside, outbox / f"{{lane['round']}}-{{lane['lane']}}-{{hashlib.sha256(raw).hexdigest()[:8]}}")"""
     return cmd(python(text))
 
 
