@@ -38,7 +38,7 @@ SYNTHETIC = HERE / "synthetic"
 
 KNOBS = {
     **{name: name for name in ("parse", "layout", "emit", "sort", "names")},
-    **{name: "lookup" for name in ("index", "cache")},
+    **dict.fromkeys(("index", "cache"), "lookup"),
 }
 """Each knob, by the name of its lane, and the stage that it is of."""
 
