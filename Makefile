@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= 4 # tests wait for engines and agents most of the time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-agents lint fix bench soak docs clean
+.PHONY: help demo demo-round test test-agents lint fix bench soak docs clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -21,6 +21,10 @@ $(READY): pyproject.toml
 demo: $(READY) ## four scripted agents compete to mend a bug of a real release
 	scripts/system-packages --optional bubblewrap
 	$(BIN)/python demo/run.py
+
+demo-round: $(READY) ## three scripted lanes make a real parser faster, measured and composed
+	scripts/system-packages bubblewrap
+	$(BIN)/python demo/round.py
 
 test: $(READY) ## all tests but the long ones
 	scripts/system-packages git bubblewrap iproute2 chromium

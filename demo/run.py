@@ -11,9 +11,7 @@ import argparse
 import json
 import os
 import shlex
-import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from dataclasses import dataclass
@@ -22,10 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import yaml
-from rich.console import Console
+from shared import BIN, DemoError, call, commit, console, orch, sdist
 
 HERE = Path(__file__).resolve().parent
-BIN = Path(sys.executable).parent
 PACKAGE, BROKEN, FIXED = "sqlparse", "0.5.0", "0.5.1"
 LIBRARY_FILE = Path("sqlparse/keywords.py")
 TEST_FILE = Path("tests/test_tokenize.py")
@@ -45,11 +42,6 @@ STEPS = {
     "gate_measured": "the winner's tree measured afresh",
     "run_promoted": "promoted to the working tree",
 }
-console = Console(soft_wrap=True, highlight=False)
-
-
-class DemoError(Exception):
-    """Something outside the demo went wrong; the text says what."""
 
 
 @dataclass(frozen=True)
@@ -59,50 +51,6 @@ class Scene:
     repo: Path
     fixed: Path
     contract: Path
-
-
-def call(*argv: str | Path, cwd: Path | None = None) -> str:
-    """Run a command quietly and return its stdout; DemoError with its stderr when it fails."""
-    done = subprocess.run([*map(str, argv)], cwd=cwd, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        raise DemoError(f"{shlex.join(map(str, argv))} ended with {done.returncode}:\n{done.stderr.strip()}")
-    return done.stdout
-
-
-def orch(*argv: str | Path, quiet: bool = False) -> int:
-    """Show an orch command, run it on this terminal (`quiet`: its progress only) and return its exit status."""
-    words = [*map(str, argv)]
-    console.print(f"\n[bold]$ orch {shlex.join(words)}[/bold]")
-    stdout = subprocess.DEVNULL if quiet else None
-    return subprocess.run([BIN / "orch", *words], stdout=stdout, check=False).returncode  # noqa: S603
-
-
-def sdist(version: str, cache: Path) -> Path:
-    """The unpacked source distribution of a version, taken from the package index once."""
-    root = cache / f"{PACKAGE}-{version}"
-    if root.is_dir():
-        return root
-    archive = cache / f"{root.name}.tar.gz"
-    if not archive.is_file():
-        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", PACKAGE)
-        call(*pip, "--dest", cache, f"{PACKAGE}=={version}")
-    with tempfile.TemporaryDirectory(dir=cache) as aside, tarfile.open(archive) as tar:
-        tar.extractall(aside, filter="data")
-        (Path(aside) / root.name).rename(root)
-    return root
-
-
-def commit(repo: Path, message: str) -> None:
-    """Commit everything, whatever the user's own git settings and hooks are."""
-    settings = (
-        "user.name=orch demo",
-        "user.email=demo@example.invalid",
-        "commit.gpgsign=false",
-        "core.hooksPath=",
-    )
-    git = ("git", *(word for setting in settings for word in ("-c", setting)))
-    call(*git, "add", "--all", cwd=repo)
-    call(*git, "commit", "--quiet", "--message", message, cwd=repo)
 
 
 def contract() -> str:
@@ -120,8 +68,7 @@ def contract() -> str:
 
 def set_scene(folder: Path, cache: Path) -> Scene:
     """Make the project: one commit with the release as published, one with upstream's regression tests."""
-    cache.mkdir(parents=True, exist_ok=True)
-    broken, fixed = sdist(BROKEN, cache), sdist(FIXED, cache)
+    broken, fixed = sdist(PACKAGE, BROKEN, cache), sdist(PACKAGE, FIXED, cache)
     repo = folder / PACKAGE
     call("cp", "-R", broken, repo)
     call("git", "init", "--quiet", "--initial-branch", "main", repo)

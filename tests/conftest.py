@@ -21,17 +21,18 @@ from orch.worker import engine
 from orch.worker.state import open_state
 
 
-def _load_kit() -> ModuleType:
-    """`kit.py`, by its path: the tests are no package."""
-    spec = importlib.util.spec_from_file_location("kit", Path(__file__).with_name("kit.py"))
+def _load(name: str) -> ModuleType:
+    """A module of the tests by its path: they are no package."""
+    spec = importlib.util.spec_from_file_location(name.replace("/", "_"), Path(__file__).parent / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
 
-_kit = _load_kit()
+_kit = _load("kit")
 
 
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
@@ -94,6 +95,18 @@ def _no_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 def kit() -> ModuleType:
     """The fixture kit: `make_repo`, `fingerprint`, `git`, `write`, `commit_all`."""
     return _kit
+
+
+@pytest.fixture(scope="session")
+def rounds() -> ModuleType:
+    """The kit of rounds: `synthetic`, `write_plan`, `frozen`, `Lane`; see `rounds/kit.py`."""
+    return _load("rounds/kit")
+
+
+@pytest.fixture(scope="session")
+def scripted() -> ModuleType:
+    """Scripted agents of lanes: `gain`, `late`, `forged` and so on; see `rounds/lanes.py`."""
+    return _load("rounds/lanes")
 
 
 @pytest.fixture

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""An optimization round on a real package: three scripted lanes make the parser of sqlparse 0.5.3 faster.
+
+The release comes as its source distribution from the package index. The benchmark parses a large script of SQL, the
+smoke test is the release's own test suite, and the validator compares every tree with the release's. `lexing` and
+`grouping` are independent; `matching` speeds up a function that `grouping` mostly no longer calls, so it passes
+alone and fails its composition step. `make demo-round` runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from shared import BIN, DemoError, call, commit, console, head, orch, sdist
+
+HERE = Path(__file__).resolve().parent
+PACKAGE, VERSION = "sqlparse", "0.5.3"
+ROUND = "r1"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A lane: what it may write, what it is expected to win, and what is told of it."""
+
+    id: str
+    path: str
+    stage: str
+    headroom: str
+    hypothesis: str
+
+
+LANES = (
+    Lane("lexing", "sqlparse/lexer.py", "lexing", "25%", "one alternation finds a token faster than sixty patterns do"),
+    Lane("grouping", "sqlparse/engine/grouping.py", "grouping", "50%", "most passes over a tree find nothing to group"),
+    Lane("matching", "sqlparse/utils.py", "grouping", "15%", "most comparisons of tokens fail at the type already"),
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the round starts from: the project, the campaign's id and the round plan."""
+
+    repo: Path
+    campaign: str
+    plan: Path
+
+
+def set_scene(folder: Path, cache: Path, campaign: str, pairs: int) -> Scene:
+    """Make the project: the release as published, then the benchmark; beside it campaign and round plan."""
+    repo = folder / PACKAGE
+    call("cp", "-R", sdist(PACKAGE, VERSION, cache), repo)
+    call("git", "init", "--quiet", "--initial-branch", "main", repo)
+    commit(repo, f"{PACKAGE} {VERSION}, as published")
+    shutil.copytree(HERE / "benchmark", repo / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+    with tempfile.TemporaryDirectory() as out:
+        env = {**os.environ, "ORCH_RESULT": f"{out}/result.json", "ORCH_OUTPUT": out}
+        call(sys.executable, "-B", "bench/bench.py", cwd=repo, env=env)
+        shutil.copyfile(f"{out}/trees.txt", repo / "bench" / "expected.txt")
+    commit(repo, "A benchmark of the parser")
+    write(folder / "campaign.yaml", campaign_file(campaign, head(repo), pairs))
+    write(folder / "round.yaml", round_file())
+    return Scene(repo, campaign, folder / "round.yaml")
+
+
+def campaign_file(campaign: str, incumbent: str, pairs: int) -> dict[str, object]:
+    """The campaign: what is measured and what may be tried."""
+    python = f"{shlex.quote(sys.executable)} -B"
+    suite = f"{shlex.quote(str(BIN / 'pytest'))} -q -p no:asyncio -p no:cacheprovider tests"
+    return {
+        "campaign": campaign,
+        "incumbent": incumbent,
+        "metric": {"name": "parse_ms", "direction": "lower", "unit": "ms"},
+        "gates": {
+            "pairs": pairs,
+            "rollback": "3%",
+            "noise": "5%",
+            "validator": ["bench/validate.py", "bench/expected.txt"],
+        },
+        "protected": ["bench/**", "tests/**"],
+        "commands": {
+            "probe": f'{python} -c "import sqlparse; print(sqlparse.__file__)"',
+            "smoke": {"run": suite, "timeout": "2m"},
+            "benchmark": {"run": f"{python} bench/bench.py", "timeout": "1m"},
+            "validate": {"run": f"{python} bench/validate.py", "timeout": "1m"},
+        },
+        "entries": [
+            {
+                "id": lane.id,
+                "plane": "algorithm",
+                "hypothesis": lane.hypothesis,
+                "stage": lane.stage,
+                "headroom": lane.headroom,
+            }
+            for lane in LANES
+        ],
+    }
+
+
+def round_file() -> dict[str, object]:
+    """The round: one scripted agent per lane, which applies its patch and submits."""
+    return {
+        "round": ROUND,
+        "campaign": "campaign.yaml",
+        "devices": [{"name": "cpu"}],
+        "deadline": "30m",
+        "lanes": [
+            {
+                "id": lane.id,
+                "entry": lane.id,
+                "globs": [lane.path],
+                "agent": f"cmd:git apply {shlex.quote(str(HERE / 'lanes' / lane.id))}.patch && .orch/round submit",
+                "budget": {"wall": "5m"},
+            }
+            for lane in LANES
+        ],
+    }
+
+
+def write(path: Path, data: dict[str, object]) -> None:
+    """Write a YAML file."""
+    path.write_text(yaml.safe_dump(data, sort_keys=False, width=200), encoding="utf-8")
+
+
+def play(scene: Scene, example: Path | None) -> None:
+    """Run the round, look at it, check that it is what the demo promises. Raises DemoError."""
+    run = f"round-{scene.campaign}-{ROUND}"
+    console.print(f"[bold]{PACKAGE} {VERSION}[/bold] in {scene.repo}")
+    for lane in LANES:
+        console.print(f"  [cyan]{lane.id:<9}[/cyan] {lane.path:<28} {lane.hypothesis}")
+    where = ("--repo", scene.repo)
+    orch("check", scene.plan, *where)
+    status = orch("start", "round", scene.plan, *where, "--promote", "branch:faster", quiet=True)
+    if status:
+        raise DemoError(f"the round ended with exit status {status}; look at it with: orch show {run}")
+    orch("show", run)
+    check(scene, run)
+    call("git", "log", "--oneline", "main..faster", cwd=scene.repo)
+    if example is not None:
+        keep(run, example)
+
+
+def events(run: str) -> list[dict[str, object]]:
+    """The round's ledger."""
+    return [json.loads(line) for line in call(BIN / "orch", "ledger", run, "--json").splitlines()]
+
+
+def check(scene: Scene, run: str) -> None:
+    """Compare the outcome with what the demo promises."""
+    decided = next(event for event in events(run) if event["type"] == "round_decided")
+    if decided["lanes"] != ["grouping", "lexing"]:
+        raise DemoError(f"expected grouping and lexing in the new incumbent, found {decided['lanes']}")
+    changed = call("git", "diff", "--name-only", "main", "faster", cwd=scene.repo).split()
+    if changed != ["sqlparse/engine/grouping.py", "sqlparse/lexer.py"]:
+        raise DemoError(f"expected the files of these lanes on the branch, found {changed}")
+
+
+def keep(run: str, folder: Path) -> None:
+    """Write the report and the round's ledger document into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if orch("report", run, "-o", folder / "sqlparse-round.html"):
+        raise DemoError("no report was written")
+    state = json.loads(call(BIN / "orch", "status", "--json"))["state"]
+    shutil.copyfile(Path(state, "runs", run, "round-ledger.json"), folder / "round-ledger.json")
+
+
+def main() -> int:
+    """Read the options and play; the exit status is 0 only when everything was as promised."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--dir", type=Path, help="an empty folder for the project (default: a new temporary one)")
+    parser.add_argument("--cache", type=Path, default=HERE / ".cache", help="where the source distributions are kept")
+    parser.add_argument("--campaign", default="sqlparse", help="the campaign's id; a round is run once in each")
+    parser.add_argument("--pairs", type=int, default=8, help="AB/BA pairs of one measurement")
+    parser.add_argument("--example", type=Path, help="write report and round-ledger.json into this folder")
+    options = parser.parse_args()
+    folder = (options.dir or Path(tempfile.mkdtemp(prefix="orch-round-"))).resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        play(set_scene(folder, options.cache.resolve(), options.campaign, options.pairs), options.example)
+    except (DemoError, OSError) as error:
+        console.print(f"error: {error}", style="red", markup=False)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
