@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from temporalio import workflow
 
@@ -15,15 +15,8 @@ from .rules.projection import project
 from .state import GoalState
 
 
-class State(Protocol):
-    """A fold of events."""
-
-    def apply(self, event: Event, /) -> None:
-        """Fold one event in."""
-
-
 E = TypeVar("E", bound=Event)
-S = TypeVar("S", bound=State)
+S = TypeVar("S")
 V = TypeVar("V")
 
 PAGE = 200
@@ -31,28 +24,38 @@ PAGE = 200
 
 
 class Ledger(Generic[S, V]):
-    """Append-only events; the state and every view are projections of them."""
+    """Append-only events; the state and every view are projections of them.
+
+    Args:
+        state: what decisions read.
+        fold: brings one event into it.
+        project: what people see, from all events.
+        render: that as Markdown.
+        carried: the events to begin with.
+    """
 
     def __init__(
         self,
         state: S,
+        fold: Callable[[Event], None],
         project: Callable[[Sequence[Event]], V],
         render: Callable[[V], str],
         carried: tuple[Event, ...] = (),
     ) -> None:
         self.events: list[Event] = list(carried)
         self.state = state
+        self._fold = fold
         self._project = project
         self._render = render
         self._kept = len(carried)
         for event in carried:
-            self.state.apply(event)
+            fold(event)
 
     def record(self, kind: type[E], **facts: Any) -> E:
         """Append one event, fold it into the state, and show the run as it stands now in the Web UI."""
         event = kind(seq=len(self.events) + 1, at=workflow.now().isoformat(timespec="milliseconds"), **facts)
         self.events.append(event)
-        self.state.apply(event)
+        self._fold(event)
         workflow.set_current_details(self._render(self.view()))
         return event
 
@@ -81,7 +84,8 @@ GoalLedger = Ledger[GoalState, RunView]
 
 def goal_ledger(carried: tuple[Event, ...]) -> GoalLedger:
     """A goal run's ledger, with the events that it continued as new with."""
-    return Ledger(GoalState(), project, details, carried)
+    state = GoalState()
+    return Ledger(state, state.apply, project, details, carried)
 
 
 def slimmed(ledger: GoalLedger) -> tuple[Event, ...]:

@@ -1,0 +1,156 @@
+"""The steps of a round on its host, each one activity: prepare, build, measure, compose, promote, record, close."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from temporalio import workflow
+from temporalio.workflow import ActivityConfig
+
+from . import effects
+from .host import host_queue
+from .ledger import Ledger
+from .model.attempt import AttemptKey, CloseAttempt
+from .model.base import Sha
+from .model.goal import CloseRun
+from .model.promotion import Promote, Promotion
+from .model.round.campaign import RecordRound, Revision, RoundRecord
+from .model.round.composition import Pick
+from .model.round.lane import BuildTrial, Built, Composed, ComposeStep, MeasurePairs
+from .model.round.request import PrepareRound, RoundPrepared, RoundRequest
+from .model.round.trial import Measurement
+from .model.round.view import RoundView
+from .round_state import RoundState
+from .stopping import raise_if_cancelled
+
+LANES, MEASUREMENTS = 1, 2
+"""The iteration in the keys of lanes and of measurements."""
+
+RoundLedger = Ledger[RoundState, RoundView]
+"""The ledger of a round."""
+
+
+class RoundSteps:
+    """Calls the effects of one round with what its state says; records nothing and decides nothing."""
+
+    def __init__(self, request: RoundRequest, ledger: RoundLedger) -> None:
+        self._request = request
+        self._ledger = ledger
+        self._state = ledger.state
+        self._ordinals = count(1)
+
+    async def prepare(self) -> RoundPrepared:
+        """Check the host, the repository and the plan."""
+        request = self._request
+        prepare = PrepareRound(
+            run=request.run,
+            repo=request.repo,
+            plan=request.plan,
+            sandbox=request.sandbox,
+            promote=request.promote,
+            path=request.path,
+            host=request.host,
+        )
+        return await workflow.execute_activity(
+            effects.prepare_round, prepare, **self.options(effects.STEP, "check plan and host")
+        )
+
+    def next_key(self) -> AttemptKey:
+        """The key of a new measurement; its binding is the measurement's ordinal in the round."""
+        ordinal = next(self._ordinals)
+        return AttemptKey(run=self._request.run, iteration=MEASUREMENTS, candidate=ordinal, binding=ordinal)
+
+    async def build(self, key: AttemptKey, base: Sha, candidate: Sha, what: str) -> Built:
+        """Make fresh checkouts of two commits ready to be measured."""
+        raise_if_cancelled()
+        trial = BuildTrial(
+            attempt=key,
+            store=self._state.store,
+            plan=self._request.plan,
+            base=base,
+            candidate=candidate,
+            sandbox=self._state.sandbox,
+        )
+        options = self.options(effects.WAIT, f"build {what}")
+        return await workflow.execute_activity(effects.build_trial, trial, **options)
+
+    async def measure(
+        self, key: AttemptKey, base: Sha, candidate: Sha, device: str, what: str, *, deadline: float | None
+    ) -> Measurement:
+        """Run the pairs of a trial that was built."""
+        raise_if_cancelled()
+        pairs = MeasurePairs(
+            attempt=key,
+            store=self._state.store,
+            plan=self._request.plan,
+            device=device,
+            base=base,
+            candidate=candidate,
+            sandbox=self._state.sandbox,
+            deadline=deadline,
+        )
+        options = self.options(effects.WAIT, f"measure {what} on {device}")
+        return await workflow.execute_activity(effects.measure_pairs, pairs, **options)
+
+    async def drop(self, key: AttemptKey) -> None:
+        """Let go of a trial's copies."""
+        drop = CloseAttempt(attempt=key, store=self._state.store)
+        options = self.options(effects.STEP, f"drop measurement {key.binding}")
+        await workflow.execute_activity(effects.close_attempt, drop, **options)
+
+    async def compose(self, pick: Pick, head: Sha) -> Composed:
+        """Lay a lane's files on a head."""
+        raise_if_cancelled()
+        step = ComposeStep(
+            run=self._request.run,
+            store=self._state.store,
+            plan=self._request.plan,
+            lane=pick.lane,
+            ticket=pick.ticket,
+            source=pick.commit,
+            head=head,
+        )
+        options = self.options(effects.STEP, f"lay {pick.lane} on {head[:10]}")
+        return await workflow.execute_activity(effects.compose_step, step, **options)
+
+    async def promote(self, old: Sha, new: Sha) -> Promotion:
+        """Bring the new incumbent to where the round was asked to."""
+        raise_if_cancelled()
+        request = self._request
+        promote = Promote(
+            run=request.run,
+            repo=request.repo,
+            store=self._state.store,
+            old=old,
+            new=new,
+            target=request.promote,
+            chain=True,
+        )
+        options = self.options(effects.STEP, f"promote to {request.promote}")
+        return await workflow.execute_activity(effects.promote, promote, **options)
+
+    async def record(
+        self, document: dict[str, Any], revisions: tuple[Revision, ...], incumbent: Sha | None
+    ) -> RoundRecord:
+        """Write the ledger document and advance the campaign."""
+        record = RecordRound(
+            run=self._request.run,
+            store=self._state.store,
+            plan=self._request.plan,
+            document=document,
+            revisions=revisions,
+            incumbent=incumbent,
+        )
+        options = self.options(effects.STEP, "record the round")
+        return await workflow.execute_activity(effects.record_round, record, **options)
+
+    async def close(self) -> None:
+        """Keep the last events and let go of what the round reserved."""
+        request = self._request
+        close = CloseRun(run=request.run, repo=request.repo, store=self._state.store, events=self._ledger.unkept())
+        await workflow.execute_activity(effects.close_run, close, **self.options(effects.STEP, "close the run"))
+
+    def options(self, config: ActivityConfig, summary: str) -> ActivityConfig:
+        """The limits of a step on the round's host."""
+        return effects.options(config, queue=host_queue(self._request.host), summary=summary)

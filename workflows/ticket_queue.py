@@ -1,0 +1,138 @@
+"""The measurement queue of a round: for each device set a builder that works ahead and a server that measures.
+
+While one trial is measured the next one is built, so that a device waits for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio import workflow
+
+from .guard import Guard
+from .model.round.event import TicketMeasured, TicketPutBack, TicketRejected, TicketTaken
+from .model.round.ticket import Cause, TicketState
+from .round_steps import RoundLedger, RoundSteps
+from .rules.paired import evaluate
+from .rules.round_robin import next_in_turn
+from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
+
+LATE = "it was not measured before the round's deadline"
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A trial that was built: of a ticket, or of the guard when there is none."""
+
+    trial: Trial
+    ticket: str = ""
+
+
+class TicketQueue:
+    """Measures the tickets of a round on its device sets, the lanes in turn."""
+
+    def __init__(self, ledger: RoundLedger, steps: RoundSteps, trials: Trials, guard: Guard) -> None:
+        self._ledger = ledger
+        self._state = ledger.state
+        self._steps = steps
+        self._trials = trials
+        self._guard = guard
+        self._closing = False
+        self._resting: set[str] = set()
+        self._pauses: dict[str, float] = {}
+
+    async def serve(self) -> None:
+        """Measure until no ticket can come any more and none waits, or the round's deadline has passed."""
+        await asyncio.gather(*(self._serve(device.name) for device in self._state.known_plan.devices))
+        for _, ticket in self._state.queued:
+            self._reject(ticket, Cause.ROUND_OVER, LATE)
+
+    def close(self) -> None:
+        """No ticket comes any more."""
+        self._closing = True
+
+    async def _serve(self, device: str) -> None:
+        ready: asyncio.Queue[_Ready | None] = asyncio.Queue(maxsize=1)
+        await asyncio.gather(self._build_ahead(device, ready), self._measure_all(device, ready))
+
+    async def _build_ahead(self, device: str, ready: asyncio.Queue[_Ready | None]) -> None:
+        since = 0
+        while await self._work(device):
+            if since >= self._state.known_plan.aa_every:
+                item, since = _Ready(await self._guard.build()), 0
+            else:
+                item, since = await self._built(device), since + 1
+            await ready.put(item)
+        await ready.put(None)
+
+    async def _built(self, device: str) -> _Ready:
+        state = self._state
+        name = next_in_turn(state.queued, [lane.id for lane in state.known_plan.lanes], state.last) or ""
+        key, commit = self._steps.next_key(), state.tickets[name].submission.commit or ""
+        self._ledger.record(TicketTaken, ticket=name, device=device, measurement=key.binding)
+        return _Ready(await self._trials.build(state.known_incumbent[0], commit, name, key), name)
+
+    async def _measure_all(self, device: str, ready: asyncio.Queue[_Ready | None]) -> None:
+        while (item := await ready.get()) is not None:
+            if not item.ticket:
+                await self._guard.check(item.trial, device)
+            elif item.trial.built.failed and item.trial.built.side == "candidate":
+                self._reject(item.ticket, item.trial.built.failed, item.trial.built.detail)
+            elif self._late():
+                self._reject(item.ticket, Cause.ROUND_OVER, LATE)
+                await self._trials.drop(item.trial)
+            else:
+                await self._measure(device, item)
+
+    async def _measure(self, device: str, item: _Ready) -> None:
+        plan, lane = self._state.known_plan, self._lane(item.ticket)
+        found = await self._trials.measure_once(item.trial, device, deadline=self._state.deadline)
+        if found.busy:
+            await self._put_back(device, item, found.busy)
+            return
+        self._pauses.pop(device, None)
+        evaluation = evaluate(found, plan.metric, plan.gates, self._state.noise[device])
+        self._ledger.record(TicketMeasured, ticket=item.ticket, lane=lane, measurement=found, evaluation=evaluation)
+
+    async def _put_back(self, device: str, item: _Ready, why: str) -> None:
+        """A busy device set rests for a while; its ticket goes to whichever is free first."""
+        pause = self._pauses[device] = min(2 * self._pauses.get(device, PAUSE_S / 2), LONGEST_PAUSE_S)
+        self._resting.add(device)
+        await self._trials.drop(item.trial)
+        self._ledger.record(TicketPutBack, ticket=item.ticket, device=device, why=why)
+        await workflow.sleep(pause, summary=f"{device}: {why}"[:200])
+        self._resting.discard(device)
+
+    def _reject(self, ticket: str, cause: Cause, detail: str) -> None:
+        self._ledger.record(TicketRejected, ticket=ticket, lane=self._lane(ticket), cause=cause, detail=detail)
+
+    def _lane(self, ticket: str) -> str:
+        return self._state.tickets[ticket].submission.lane
+
+    async def _work(self, device: str) -> bool:
+        """Wait for a ticket to take; False when there will be none. Another device set's builder may be faster."""
+        while not self._may_take(device):
+            left = self._state.deadline - workflow.now().timestamp()
+            if left <= 0 or self._over():
+                return False
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._may_take(device) or self._over(),
+                    timeout=timedelta(seconds=left),
+                    timeout_summary="the round's deadline",
+                )
+        return not self._late()
+
+    def _may_take(self, device: str) -> bool:
+        return bool(self._state.queued) and device not in self._resting
+
+    def _over(self) -> bool:
+        """Whether every ticket has its verdict; one that is being measured may still be put back."""
+        open_ = {TicketState.QUEUED, TicketState.MEASURING}
+        return self._closing and not any(ticket.state in open_ for ticket in self._state.tickets.values())
+
+    def _late(self) -> bool:
+        return workflow.now().timestamp() >= self._state.deadline
