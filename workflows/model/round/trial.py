@@ -97,13 +97,20 @@ class Noise(Value):
         scale: of sigma.
         sigma: standard deviation of a pair's difference.
         pairs: from how many pairs it comes.
+        measurements: from how many A/A measurements; each had a mean of its own.
         base: mean value of the incumbent, in the metric's unit.
     """
 
     scale: Scale
     sigma: float = Field(ge=0, allow_inf_nan=False)
     pairs: int = Field(ge=2)
+    measurements: int = Field(default=1, ge=1)
     base: float = Field(allow_inf_nan=False)
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of sigma."""
+        return self.pairs - self.measurements
 
 
 class Judgement(StrEnum):
@@ -126,7 +133,9 @@ class Evaluation(Value):
         scale: of gain, sigma and order_effect.
         gain: mean paired gain, positive is better; None when unevaluable.
         gain_unit: the same as a mean difference in the metric's unit, positive is better.
-        error: standard error of the gain, from the noise of A/A pairs.
+        error: standard error of the gain: from the noise of A/A pairs, or from the spread of these pairs where that
+            asks for more.
+        needed: the least gain that would have been one, in the scale, rollback line aside.
         order_effect: by how much the order of a pair changed the gain.
         base: mean value of side A, in the unit.
         candidate: mean value of side B, in the unit.
@@ -139,6 +148,7 @@ class Evaluation(Value):
     gain: float | None = None
     gain_unit: float | None = None
     error: float | None = None
+    needed: float | None = None
     order_effect: float | None = None
     base: float | None = None
     candidate: float | None = None

@@ -1,0 +1,1 @@
+"""Estimation: the pure mathematics of paired measurements that several rules share; it decides nothing."""
