@@ -38,6 +38,7 @@ from .prompts import agent_prompt
 from .shared_setup import MADE_BY_SETUP, shared_setup
 from .snapshots import made_by_setup, take_candidate
 from .store import Store
+from .trials.sides import drop_trial
 from .workspaces import TREE, Layers
 from .workspaces.registry import close_workspace, open_workspace, provider_of
 
@@ -198,6 +199,7 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
     for measuring in ("measure", "gate", "review"):
         if (place.folder / measuring).exists():
             drop_measuring(store, place.folder / measuring)
+    drop_trial(store, place.folder)
     close_workspace(store, place.folder)
     for folder in (place.folder, place.folder / "review"):
         log_out(folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -77,19 +77,28 @@ class StepResult:
 
 def results_of(folder: Path) -> tuple[StepResult, ...]:
     """The steps of a job that ended so far, in order; none before the job is written down."""
+    return results_by(step_names(folder), folder)
+
+
+def step_names(folder: Path) -> tuple[str, ...]:
+    """The names of all steps of a job; they never change."""
     try:
-        job = json.loads((folder / supervisor.JOB).read_bytes())
+        return tuple(step["name"] for step in json.loads((folder / supervisor.JOB).read_bytes())["steps"])
     except FileNotFoundError:
         return ()
+
+
+def results_by(names: Sequence[str], folder: Path) -> tuple[StepResult, ...]:
+    """The same for who knows the names already: a job with many steps is long to read."""
     return tuple(
         StepResult(
-            name=step["name"],
+            name=name,
             exit=Exit.model_validate(result["exit"]),
             wall_s=result["wall_s"],
             stdout=folder / f"{number}-stdout",
             stderr=folder / f"{number}-stderr",
         )
-        for number, (step, result) in enumerate(zip(job["steps"], recorded_results(folder), strict=False), 1)
+        for number, (name, result) in enumerate(zip(names, recorded_results(folder), strict=False), 1)
     )
 
 

@@ -19,7 +19,7 @@ from ..workflows.model.exit import Exit, ExitKind
 from . import processes, supervisor
 from .job_records import Job, Step, StepResult, recorded, recorded_results, results_of
 
-__all__ = ["Job", "Step", "StepResult", "attach", "end_job", "find_jobs", "results_of", "run_job"]
+__all__ = ["LOST", "Job", "Step", "StepResult", "attach", "end_job", "find_jobs", "results_of", "run_job"]
 
 LOG = "supervisor.log"
 POLL_S = 0.02

@@ -57,11 +57,12 @@ class Measurement(Value):
         candidate: the commit of side B.
         ordinal: its number in the round, from 1, which names its folder; 0 where it is not known.
         device: the device set it had.
-        pairs: complete pairs, in order.
+        pairs: complete pairs, in order; after one in which a run gave no value nothing more is run.
         failed: at which step the candidate (or, in an A/A measurement, the incumbent) failed before any pair.
         detail: the fact behind it.
         output: what the failing step printed.
-        invalid: how the validator ended when it did not accept the candidate's result; None when it did.
+        invalid: how the validator ended when it did not accept a result; None when it did.
+        side: whose step failed, or whose result is invalid: `base` or `candidate`.
         busy: what was in the way of the device; nothing was measured, and it is to be tried again.
         host: the host class.
         waited_s: seconds it waited for the device.
@@ -77,6 +78,7 @@ class Measurement(Value):
     detail: str = Field(default="", max_length=500)
     output: Excerpt = Excerpt()
     invalid: Exit | None = None
+    side: str = ""
     busy: str = ""
     host: str = ""
     waited_s: float = 0.0

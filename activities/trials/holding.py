@@ -1,0 +1,75 @@
+"""Holding a device set: leased, and as quiet as the plan wants it; how long it was held is written down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ...workflows.model.base import Value
+from ...workflows.model.round.plan import DeviceSet
+from .. import supervisor
+from ..artifacts import write_whole
+from ..effect import in_thread
+from . import devices
+from .leases import Lease, Taken, leased
+from .processors import TRIAL
+from .sides import Trial
+
+FILE = "lease-"
+"""Begins the names of files in the measurement's folder: one for each job that held the device."""
+
+QUALIFY_S = 1.0
+"""Seconds after which a device that is not as the plan wants it is looked at again."""
+
+
+class Holding(Value):
+    """One job's time with the device.
+
+    Attributes:
+        since: Unix time from which it held it.
+        waited_s: seconds that it waited for it.
+        held_s: seconds that it held it.
+    """
+
+    since: float
+    waited_s: float
+    held_s: float = 0.0
+
+
+@asynccontextmanager
+async def hold(trial: Trial, device: DeviceSet, number: int, *, patience_s: float) -> AsyncIterator[Lease | str]:
+    """Hold the set for the job of that number; what is in the way when it cannot be had in time."""
+    begun, names = time.monotonic(), await in_thread(devices.identities, device)
+    while True:
+        left = max(0.0, begun + patience_s - time.monotonic())
+        async with leased(names, patience_s=left) as lease:
+            why = await _not_ready(lease, device)
+            if isinstance(lease, Lease) and not why:
+                held = Holding(since=time.time(), waited_s=time.monotonic() - begun)
+                write_whole(trial.folder / f"{FILE}{number}.json", held.model_dump_json())
+                yield lease
+                return
+        if time.monotonic() >= begun + patience_s:
+            yield why
+            return
+        await asyncio.sleep(min(QUALIFY_S, left))
+
+
+async def _not_ready(lease: Lease | Taken, device: DeviceSet) -> str:
+    if isinstance(lease, Taken):
+        return f"{lease.name} is leased by another measurement"
+    return await in_thread(devices.qualify, device)
+
+
+def holdings(trial: Trial) -> tuple[Holding, ...]:
+    """How long each job of a trial held the device, once they all have ended."""
+    found = []
+    for path in sorted(trial.folder.glob(f"{FILE}*.json")):
+        held = Holding.model_validate_json(path.read_bytes())
+        number = path.stem.removeprefix(FILE)
+        end = trial.folder / f"{TRIAL}{number}" / supervisor.END
+        until = end.stat().st_mtime if end.exists() else held.since
+        found.append(held.model_copy(update={"held_s": max(0.0, until - held.since)}))
+    return tuple(found)
