@@ -26,6 +26,9 @@ REVISIONS = "revisions.jsonl"
 DECIDED = "decided.json"
 """The whole record with a round in it; once it is there, the round is recorded."""
 
+CAMPAIGNS = "refs/campaigns"
+"""Below it a store has a ref for the incumbent of each campaign."""
+
 ROUNDS = "rounds"
 """The folder of the rounds' ledger documents: they outlive the folders of their runs."""
 
@@ -63,7 +66,7 @@ def record_round(home: Home, request: RecordRound) -> RoundRecord:
 
 def campaign_ref(campaign: str) -> str:
     """The ref of a store that keeps a campaign's incumbent, whatever becomes of the run that made it."""
-    return f"refs/campaigns/{campaign}"
+    return f"{CAMPAIGNS}/{campaign}"
 
 
 def _after(record: Record, request: RecordRound) -> Record:

@@ -22,6 +22,7 @@ from .yaml_values import (
     digest,
     duration,
     integer,
+    metric_name,
     name,
     number,
     path,
@@ -53,7 +54,7 @@ COMMAND_KEYS = {
 """The keys of a command that is more than a shell line."""
 
 METRIC_KEYS = {
-    "name": Key(text, "the metric's key in the result file", needed=True),
+    "name": Key(metric_name, "the metric's key in the result file", needed=True),
     "direction": Key(choice(Direction), "lower or higher: which way is better", needed=True),
     "unit": Key(text, "the unit that stands beside each value", needed=True),
 }
@@ -165,7 +166,7 @@ def _one_plane_each(at: At, entries: list[dict[str, Any]]) -> None:
 
 def _build(at: At, fields: dict[str, Any]) -> Campaign | None:
     given = dict(fields.get("gates", {}))
-    validator = tuple(given.pop("validator", ()))
+    validator = tuple(file for file in given.pop("validator", ()) if file is not None)
     limits = build(at["gates"], Gates, given, GATE_KEYS)
     entries = [{**entry, "plane": next(iter(entry.get("plane", [])), "")} for entry in fields.get("entries", [])]
     whole = {**fields, "gates": limits or Gates(), "validator": validator, "entries": entries}

@@ -36,7 +36,8 @@ def protection(
         facts.append(f"protected, because the commands name them: {', '.join(map(clean, named))}")
     if loaded:
         facts.append(f"protected, because the commands' tools load them: {', '.join(map(clean, loaded))}")
-    return tuple(dict.fromkeys((*loaded, *named, *said, *graders))), facts
+    before = dict.fromkeys(glob for glob in (*loaded, *named, *said) if glob not in graders)
+    return (*before, *graders), facts
 
 
 def sound_globs(document: Document, globs: Sequence[str]) -> list[str]:

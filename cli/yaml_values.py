@@ -18,6 +18,7 @@ DURATION = "a duration such as 10m"
 SIZE = "an amount of data such as 64m"
 COMMIT = "a full commit id, of 40 or 64 digits"
 
+_METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,59}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -37,6 +38,11 @@ def text(at: At, value: Any) -> str:
 def name(at: At, value: Any) -> str:
     """An id."""
     return _matching(at, value, _NAME, "is no name", NAME)
+
+
+def metric_name(at: At, value: Any) -> str:
+    """The key of a metric in a result file."""
+    return _matching(at, value, _METRIC, "is no name of a metric", "letters, digits, `_`, `.` and `-`, at most 60")
 
 
 def commit(at: At, value: Any) -> str:
@@ -126,10 +132,11 @@ def _matching(at: At, value: Any, pattern: re.Pattern[str], fault: str, wants: s
 
 def _parsed(at: At, value: Any, parse: Callable[[str], float], otherwise: float) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        at.refuse("is neither text nor a number", "write 90s, 10m or 1h30m; 512m or 20g")
+        at.refuse("is neither text nor a number", "write it as in 10m or 512m")
         return otherwise
     try:
         return parse(str(value))
     except ValueError as error:
-        at.refuse(f"cannot be read: {error}")
+        fault, _, mend = str(error).rpartition(": ")
+        at.refuse(fault, mend)
         return otherwise

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+from ..campaigns import CAMPAIGNS
 from ..git import GitError
 from ..store import USED, Store
 from . import trash
@@ -59,7 +60,7 @@ def _remove(scene: Scene, store: Store) -> Iterable[Path]:
     scene.require_free(store.path)
     with scene.alone(store):
         if pinned_runs(store) or _promises(store):
-            raise KeptError("a run pins commits in it")
+            raise KeptError("a run or a campaign pins commits in it")
         return (trash.discard(scene.home, store.path),)
 
 
@@ -75,8 +76,10 @@ def _prune(scene: Scene, store: Store, gone: frozenset[str]) -> Iterable[Path]:
 
 
 def _promises(store: Store) -> bool:
-    """Whether a promotion is unfinished or a working tree is reserved."""
-    return any(any((store.path / name).glob("*")) for name in ("journal", "reserved"))
+    """Whether a promotion is unfinished, a working tree is reserved, or a campaign stands at a commit of it."""
+    if any(any((store.path / name).glob("*")) for name in ("journal", "reserved")):
+        return True
+    return store.git_dir.is_dir() and bool(store.git.text("for-each-ref", "--count=1", CAMPAIGNS))
 
 
 def _unreachable(store: Store, gone: frozenset[str], before: float) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orch.activities import campaigns
+from orch.activities import artifacts, campaigns
 from orch.activities.campaigns import campaign_ref, read_record, record_round
 from orch.activities.home import Home
 from orch.activities.repository import inspect
@@ -186,7 +186,7 @@ def test_killed_after_any_file_it_counts_once_and_whole(
     old, new, other = commits
     record_round(home, request(store, "r0", old, None))
     written = []
-    real = campaigns.write_whole
+    real = artifacts.write_whole
 
     def counted(path: Path, text: str) -> None:
         if len(written) == survived:

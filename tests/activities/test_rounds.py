@@ -72,6 +72,12 @@ def request(repo: Path, frozen: RoundPlan, promote: str = "none", **facts: Any) 
     )
 
 
+async def awaited(step: Callable[..., Any], asked: PrepareRound) -> RoundPrepared:
+    """What the activity returns."""
+    found: RoundPrepared = await ActivityEnvironment().run(step, asked)
+    return found
+
+
 def refusal(prepared: RoundPrepared) -> tuple[RunReason, str]:
     assert prepared.refused is not None
     assert prepared.incumbent is None
@@ -85,7 +91,7 @@ def test_incumbent_is_imported_and_pinned_and_the_repository_is_untouched(
     kit.commit_all(repo)
     before = fingerprint(repo)
 
-    found = asyncio.run(ActivityEnvironment().run(Rounds(home).prepare_round, request(repo, plan(head))))
+    found = asyncio.run(awaited(Rounds(home).prepare_round, request(repo, plan(head))))
 
     store = Store(home, found.store)
     assert found.refused is None

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from orch.activities.campaigns import campaign_ref
 from orch.activities.collecting.found import Collected
 from orch.activities.collecting.plan import Policy, collect
 from orch.activities.home import Home
@@ -47,6 +48,21 @@ def test_pack_goes_when_nothing_in_it_is_needed_and_stays_when_something_is(stat
     assert len(list(packs.glob("*.idx"))) == count - 1
     assert len(list(packs.glob("*.pack"))) == count - 1
     assert state.store.resolve("refs/orch/kept/i1-c1-b1")
+    assert state.store.git.ok("fsck", "--full", "--no-dangling")
+
+
+def test_store_stays_while_a_campaign_stands_at_a_commit_of_it(state: Any, age: Age) -> None:
+    state.begin("round-c-r1")
+    incumbent = state.pin("round-c-r1", "composed")
+    state.store.pin(campaign_ref("c"), incumbent)
+    state.close("round-c-r1", days=30)
+    age(state.store.path, days=30)
+
+    gone = collect(state.home, NOBODY, Policy(older_s=86_400))
+
+    assert "result" in kinds(gone)
+    assert "store" not in kinds(gone)
+    assert state.store.resolve(campaign_ref("c")) == incumbent
     assert state.store.git.ok("fsck", "--full", "--no-dangling")
 
 
