@@ -60,12 +60,19 @@ def resolve_round(options: RoundOptions, home: Home) -> RoundStart:
     checked = check_round(options.plan, repository, home, sandbox=options.sandbox)
     if checked.plan is None:
         raise checked.error()
+    request = request_of(checked.plan, options, repository, home)
+    preflight_round(request, repository, home)
+    return RoundStart(request, checked, checked.plan)
+
+
+def request_of(plan: RoundPlan, options: RoundOptions, repository: Repository, home: Home) -> RoundRequest:
+    """What starts the round of a frozen plan; RefusedError when the options are none."""
     try:
         request = RoundRequest(
-            run=f"round-{checked.plan.campaign}-{checked.plan.id}",
+            run=f"round-{plan.campaign}-{plan.id}",
             repo=str(repository.top),
             host="",
-            plan=checked.plan,
+            plan=plan,
             sandbox=SandboxMode.REQUIRED if options.sandbox else SandboxMode.OFF,
             promote=promote_target(options.promote),
             path=os.environ.get("PATH", ""),
@@ -73,9 +80,7 @@ def resolve_round(options: RoundOptions, home: Home) -> RoundStart:
         )
     except ValidationError as error:
         raise preflight.invalid(error) from None
-    request = _sealed(request, home)
-    _preflight(request, repository, home)
-    return RoundStart(request, checked, checked.plan)
+    return _sealed(request, home)
 
 
 async def start_round(link: Link, start: RoundStart) -> str:
@@ -148,7 +153,7 @@ def _ended(request: RoundRequest) -> RefusedError:
     return RefusedError(f"{request.run} has ended", hint=f"orch show {request.run}; or give the round another id")
 
 
-def _preflight(request: RoundRequest, repository: Repository, home: Home) -> None:
+def preflight_round(request: RoundRequest, repository: Repository, home: Home) -> None:
     """Refuse what is missing on this host, by the checks of a goal run."""
     preflight.round_sandbox(request.sandbox)
     commands = request.plan.commands

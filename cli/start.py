@@ -15,8 +15,8 @@ from .talk import out, out_json, say
 
 if TYPE_CHECKING:
     from .client import Client
-    from .views import AnyView
     from .round_start import RoundStart
+    from .views import AnyView
 
 
 @click.group()

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from orch.activities.campaigns import read_record
 
 from orch import Client
+from orch.activities.campaigns import read_record
 from orch.activities.home import Home
 from orch.workflows.model.round.composition import StepResult
 from orch.workflows.model.round.event import HeadRerun, RoundReady, RoundStarted, TicketMeasured, TicketQueued

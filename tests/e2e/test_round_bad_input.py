@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from orch import Client, RefusedError
+from orch import Client
+from orch.workflows.errors import RefusedError
 from orch.workflows.model.round.event import GuardMeasured, RoundReady
 from orch.workflows.model.round.ticket import Cause
 from orch.workflows.model.round.trial import Judgement, Scale

@@ -1,0 +1,118 @@
+"""A pilot's file: what it means, and every refusal with its line and the mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from orch.activities.home import Home
+from orch.activities.repository import inspect
+from orch.cli.main import cli
+from orch.cli.pilot_file import check_pilot
+from orch.workflows.errors import RefusedError
+from orch.workflows.model.round.pilot import PilotPlan, PilotRule
+
+GOOD = "pilot: speed\nplan: round.yaml\nrepetitions: 4\ntarget: 30%\nfraction: 0.9\nthreshold: 0.7\n"
+
+
+@pytest.fixture
+def repo(rounds: ModuleType, tmp_path: Path) -> Path:
+    """A repository with two lanes planned beside it."""
+    made: Path = rounds.synthetic(tmp_path / "repo")
+    rounds.write_plan(tmp_path, made, [rounds.Lane("parse", "cmd:true"), rounds.Lane("layout", "cmd:true")])
+    return made
+
+
+def check(repo: Path, home: Home, text: str) -> tuple[PilotPlan | None, Any]:
+    file = repo.parent / "pilot.yaml"
+    file.write_text(text)
+    plan, document, _ = check_pilot(file, inspect(repo), home)
+    return plan, document
+
+
+def test_file_means_what_it_says(repo: Path, home: Home) -> None:
+    plan, document = check(repo, home, GOOD)
+
+    assert document.refusals == []
+    assert plan is not None
+    assert (plan.id, plan.repetitions) == ("speed", 4)
+    assert plan.rule == PilotRule(target=0.3, fraction=0.9, threshold=0.7, sigmas=2.0)
+    assert [lane.id for lane in plan.round.lanes] == ["parse", "layout"]
+
+
+def test_least_file_has_three_repetitions_and_f_of_80_percent(repo: Path, home: Home) -> None:
+    plan, _ = check(repo, home, "pilot: a\nplan: round.yaml\ntarget: 0.1\n")
+
+    assert plan is not None
+    assert (plan.repetitions, plan.rule.fraction, plan.rule.threshold) == (3, 0.8, 0.8)
+
+
+def test_digest_changes_with_the_rule(repo: Path, home: Home) -> None:
+    one, other = (check(repo, home, text)[0] for text in (GOOD, GOOD.replace("0.7", "0.6")))
+
+    assert one
+    assert other
+    assert one.digest != other.digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("target: 30%\n", "", 1, "`target` is missing"),
+        ("target: 30%", "target: much", 4, "`target` is no share"),
+        ("target: 30%", "target: 120%", 4, "cannot be reached"),
+        ("repetitions: 4", "repetitions: 0", 3, "`repetitions`"),
+        ("threshold: 0.7", "threshold: 1.5", 6, "`threshold`"),
+        ("fraction: 0.9", "fracton: 0.9", 5, "unknown key `fracton`"),
+        ("pilot: speed", "pilot: Speed!", 1, "is no name"),
+        ("pilot: speed", "pilot: " + "s" * 40, 1, "too long"),
+    ],
+)
+def test_fault_is_refused_at_its_line(repo: Path, home: Home, old: str, new: str, line: int, told: str) -> None:
+    plan, document = check(repo, home, GOOD.replace(old, new))
+
+    assert plan is None
+    (refusal,) = document.refusals
+    assert refusal.line == line
+    assert told in refusal.message
+
+
+def test_single_lane_is_no_pilot(repo: Path, home: Home, rounds: ModuleType) -> None:
+    rounds.write_plan(repo.parent, repo, [rounds.Lane("parse", "cmd:true")])
+
+    plan, document = check(repo, home, GOOD)
+
+    assert plan is None
+    assert "one lane" in document.refusals[0].message
+
+
+def test_missing_round_plan_is_refused(repo: Path, home: Home) -> None:
+    with pytest.raises(RefusedError, match="nowhere"):
+        check(repo, home, GOOD.replace("round.yaml", "nowhere.yaml"))
+
+
+def test_dry_run_shows_every_round_in_its_order(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(repo, Home(repo.parent / "state"), GOOD.replace("4", "2"))
+    monkeypatch.chdir(repo)
+
+    shown = CliRunner().invoke(cli, ["pilot", "../pilot.yaml", "--dry-run"])
+
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.splitlines()[1:] == [
+        "P1  round-synthetic-speed-p1-r1",
+        "S1  round-synthetic-speed-s1-parse  round-synthetic-speed-s1-layout",
+        "S2  round-synthetic-speed-s2-parse  round-synthetic-speed-s2-layout",
+        "P2  round-synthetic-speed-p2-r1",
+    ]
+
+
+@pytest.mark.parametrize("words", [[], ["pilot.yaml", "--replay", "round-x"]])
+def test_either_a_file_or_a_round_to_replay(words: list[str]) -> None:
+    refused = CliRunner().invoke(cli, ["pilot", *words])
+
+    assert refused.exit_code == 2
+    assert "FILE, or --replay" in refused.output
