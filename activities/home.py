@@ -21,6 +21,7 @@ class Home:
     ├── slots/  ports/     one file per occupied slot or port block, naming its attempt
     ├── stores/<key>/      store.git, its lock, verdicts, reservations
     ├── exchanges/         one file per repository and artifact store it was published in
+    ├── pilots/<id>/       pilot.json, and each of its runs that is finished
     ├── campaigns/<id>/    what rounds made of a campaign: state.json, revisions.jsonl, rounds/
     └── runs/<id>/         ledger.jsonl, attempts/<name>/ (prompt, output, workspace)
     """
@@ -50,6 +51,10 @@ class Home:
     def store(self, key: str) -> Path:
         """The folder of one repository's store."""
         return self.root / "stores" / key
+
+    def pilot(self, pilot: str) -> Path:
+        """The folder of one pilot."""
+        return self.root / "pilots" / pilot
 
     def campaign(self, campaign: str) -> Path:
         """The folder of one campaign's record."""

@@ -68,7 +68,7 @@ def _compare(file: Path, options: RoundOptions, repository: Repository, *, dry_r
 
     async def compare(client: Client) -> list[PilotRun]:
         runs: list[PilotRun] = []
-        async for run in run_pilot(plan, home.root / "pilots" / plan.id, Player(client, options, repository)):
+        async for run in run_pilot(plan, home.pilot(plan.id), Player(client, options, repository)):
             say(f"{run.arm.value}{run.pair + 1} is done, {len(runs) + 1} of {2 * plan.repetitions}")
             runs.append(run)
         return runs
