@@ -76,6 +76,10 @@ class Trees:
             self._known[tree] = entries
         return self._known[tree]
 
+    def content(self, blob: str) -> bytes:
+        """What a blob holds, whole; raise GitError when it is missing."""
+        return self._ask(blob)[1]
+
     def _write(self, folder: Folder) -> str:
         """Have a tree written and return its id, which is known before git has answered."""
         entries = sorted(folder.items(), key=lambda item: item[0] + b"/" * item[1].is_tree)

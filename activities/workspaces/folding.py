@@ -23,7 +23,7 @@ def check_names(store: Store, commit: str) -> None:
     for record in store.git.lines("ls-tree", "-r", "-t", "-z", commit):
         facts, _, name = record.partition(b"\t")
         folder = b" tree " in facts
-        other, both = found.setdefault(_folded(name), (name, folder))
+        other, both = found.setdefault(folded(name), (name, folder))
         if other != name and not (folder and both):
             raise RefusedError(
                 f"the commit cannot be checked out: {display(other)} and {display(name)} "
@@ -32,6 +32,6 @@ def check_names(store: Store, commit: str) -> None:
             )
 
 
-def _folded(name: bytes) -> str:
+def folded(name: bytes) -> str:
     """A name as such disks compare it: neither case nor the way that accents are written counts."""
     return unicodedata.normalize("NFD", name.decode("utf-8", "surrogateescape").casefold())

@@ -1,0 +1,1 @@
+"""How a lane hands over files: its wrapper, its desk, and the intake that trusts neither."""
