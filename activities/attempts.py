@@ -30,6 +30,7 @@ from .exchange.bundles import publish
 from .exchange.outputs import publish_outputs
 from .home import Home
 from .jobs import end_job
+from .lanes.desk import clear_desk
 from .measuring.measurements import drop_measuring
 from .measuring.setup import JOB as SETUP
 from .measuring.setup import set_up
@@ -200,6 +201,7 @@ def close_attempt_folder(home: Home, request: CloseAttempt) -> None:
         if (place.folder / measuring).exists():
             drop_measuring(store, place.folder / measuring)
     drop_trial(store, place.folder)
+    clear_desk(place.folder)
     close_workspace(store, place.folder)
     for folder in (place.folder, place.folder / "review"):
         log_out(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,11 +51,18 @@ def bent_attributes(git: Git, commit: str, changes: Sequence[Change], protected:
 
     An attribute (line ends, an encoding, `ident`, a filter) changes what a check-out writes for the same content.
     """
+    return bending(git, commit, changes, lambda names: _matching(names, protected))
+
+
+def bending(
+    git: Git, commit: str, changes: Sequence[Change], concerned: Callable[[Sequence[bytes]], list[bytes]]
+) -> list[Change]:
+    """The changes to .gitattributes, if they change what `commit` says of any of the concerned paths among its own."""
     files = [change for change in changes if change.name.rpartition(b"/")[2] == ATTRIBUTES]
     if not files:
         return []
     with _index_of(git, commit) as private:
-        names = _matching(private.lines("ls-files", "-z"), protected)
+        names = concerned(private.lines("ls-files", "-z"))
         before = _attributes(private, names)
         put(private, [(change.mode, change.id, change.name) for change in files])
         return files if _attributes(private, names) != before else []

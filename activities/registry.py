@@ -8,6 +8,7 @@ from typing import Any
 from .attempts import Attempts
 from .exchange.claiming import Claims
 from .home import Home
+from .lanes.intake import Intake
 from .measuring.measurements import Measurements
 from .reviewing import Reviewing
 from .rounds import Rounds
@@ -32,4 +33,5 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
         Reviewing(home).review_head,
         rounds.prepare_round,
         rounds.record_round,
+        Intake(home).take_in,
     ]

@@ -40,7 +40,7 @@ def take_baseline(store: Store, repository: Repository, run: str, *, carried: Se
             if repository.head:
                 import_commit(store.git, repository, repository.head)
         commit = _baseline_commit(store, repository, run, carried)
-        _pin_new(store, {ref: commit} | ({parent_ref: repository.head} if repository.head else {}))
+        pin_new(store, {ref: commit} | ({parent_ref: repository.head} if repository.head else {}))
     commit, parent = store.git.text("rev-parse", ref), store.resolve(parent_ref)
     return Baseline(commit=commit, tree=store.tree_of(commit), parent=parent, dirty=commit != parent)
 
@@ -83,8 +83,8 @@ def take_candidate(  # noqa: PLR0913 - one fact each
                 store, workspace, commit, index, trees, protected=contract.protected, carried=carried, made=made
             )
     message = f"orch: {attempt.name} of {attempt.run}\n\n{found.model_dump_json()}\n"
-    record = _commit(store.git, found.tree, [commit], message)
-    if _pin_new(store, {ref: record}):
+    record = commit_tree(store.git, found.tree, [commit], message)
+    if pin_new(store, {ref: record}):
         return found.model_copy(update={"commit": record if found.changed else commit})
     return _recall(store, store.git.text("rev-parse", ref), base=commit)
 
@@ -98,7 +98,7 @@ def take_view(store: Store, workspace: Path, *, commit: str, index: Path, carrie
         left_out = {os.fsencode(path) for place in places for path in carried_paths(place, carried)}
         record_tree(git, without=[*sorted(left_out), *nested_repositories(git)])
         tree = git.text("write-tree")
-    return _commit(store.git, tree, [commit], "orch: a look at a workspace\n")
+    return commit_tree(store.git, tree, [commit], "orch: a look at a workspace\n")
 
 
 @contextmanager
@@ -169,15 +169,16 @@ def _baseline_commit(store: Store, repository: Repository, run: str, carried: Se
         if head and tree == store.tree_of(head):
             return head
         import_tree(store.git, repository, tree, known=head)
-    return _commit(store.git, tree, [head] if head else [], f"orch: the working tree at the start of {run}\n")
+    return commit_tree(store.git, tree, [head] if head else [], f"orch: the working tree at the start of {run}\n")
 
 
-def _commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+def commit_tree(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+    """Write a commit that nothing pins yet; return its id."""
     options = [part for parent in parents for part in ("-p", parent)]
     return git.text("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *options, stdin=message.encode())
 
 
-def _pin_new(store: Store, pins: Mapping[str, str]) -> bool:
+def pin_new(store: Store, pins: Mapping[str, str]) -> bool:
     """Pin all of them or none; return whether they are pinned now: when another process was faster, its pins stand."""
     try:
         store.git.run("update-ref", "--stdin", stdin="".join(f"create {r} {c}\n" for r, c in pins.items()).encode())

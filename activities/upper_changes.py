@@ -54,7 +54,7 @@ def upper_changes(
     provider.settle(folder)
     upper, tree = provider.written(folder), trees.tree_of(commit)
     with _brought_back(upper, written := read_upper(upper, provider.lower(folder), trees, tree)):
-        warnings, after = _recorded(store, upper, written, carried, nested=nested)
+        warnings, after = recorded(store, upper, written, carried, nested=nested)
     for name in written.lent - written.known.keys():
         after.pop(name, None)
     before = {**written.known, **written.gone}
@@ -74,10 +74,10 @@ def disturbed_upper(store: Store, folder: Path, commit: str) -> tuple[list[bytes
     return changed, [name for name in found.known if name not in facts or facts[name] != at_first.get(name)]
 
 
-def _recorded(
-    store: Store, upper: Path, written: Written, carried: Sequence[str], *, nested: bool
+def recorded(
+    store: Store, upper: Path, written: Written, carried: Sequence[str] = (), *, nested: bool = False
 ) -> tuple[list[str], dict[bytes, Entry]]:
-    """Have git look at the upper directory with an index that knows of what it holds; return what it found."""
+    """Have git look at a folder with an index that knows of what it holds; return warnings and what it found."""
     if written.empty:
         return [], {}
     with tempfile.TemporaryDirectory(dir=store.path, prefix="index-") as private:

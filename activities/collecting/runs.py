@@ -9,6 +9,7 @@ from pathlib import Path
 from ...workflows.model.goal import CloseRun, PrepareRun
 from .. import artifacts, shells, slots
 from ..home import Home
+from ..lanes.desk import DESK, TAKEN, clear_desk
 from ..runs import close_run_folder
 from ..store import Store
 from ..workspaces import INDEX, TREE
@@ -89,7 +90,7 @@ def run_of(holder: str) -> str:
 
 def _parts(place: Path) -> list[Path]:
     """What of a workspace lies in its folder."""
-    names = (TREE, INDEX, UPPER, WORK, GIT_DIR)
+    names = (TREE, INDEX, UPPER, WORK, GIT_DIR, DESK, TAKEN)
     there = [path for path in (place / name for name in names) if path.is_symlink() or path.exists()]
     return [*there, *place.glob(f"{TRASH}*")] if there else []
 
@@ -111,6 +112,7 @@ def _release(folder: Path, holder: str) -> Iterable[Path]:
 
 def _close_workspace(scene: Scene, place: Path, store: str) -> Iterable[Path]:
     scene.require_free(place)
+    clear_desk(place)
     close_workspace(Store(scene.home, store), place)
     return ()
 

@@ -87,4 +87,4 @@ def _literal(path: str) -> str:
 
 
 def _expressions(globs: Sequence[str]) -> list[tuple[bool, str]]:
-    return [(bool(p.include), p.regex.pattern) for p in matcher(globs).patterns if p.include is not None]
+    return [(bool(each.include), each.regex.pattern) for each in matcher(globs).patterns if each.regex is not None]

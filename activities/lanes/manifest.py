@@ -87,16 +87,16 @@ def read_manifest(data: bytes, *, max_files: int) -> Manifest | Flaw:
     """Read a manifest; one that is not in canonical form, or holds anything but what it must, is malformed."""
     try:
         document = json.loads(data)
-        files, names = document["files"], (document["round"], document["lane"])
+        files, round_id, lane = document["files"], document["round"], document["lane"]
         if len(files) > max_files:
             return Flaw(Cause.OVERSIZE, f"{len(files)} files, of at most {max_files}")
         entries = tuple(map(_entry, files))
-        if canonical(*names, entries) != data or len({entry.path for entry in entries}) < len(entries):
+        if canonical(round_id, lane, entries) != data or len({entry.path for entry in entries}) < len(entries):
             return malformed("the manifest is not in canonical form")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return malformed(f"the manifest cannot be read: {type(error).__name__}")
     flaws = (flaw for entry in entries if (flaw := _mode_flaw(entry)))
-    return next(flaws, None) or Manifest(*map(str, names), entries, hashlib.sha256(data).hexdigest())
+    return next(flaws, None) or Manifest(str(round_id), str(lane), entries, hashlib.sha256(data).hexdigest())
 
 
 def malformed(detail: str) -> Flaw:
