@@ -28,7 +28,10 @@ def iteration_lines(iteration: IterationView, width: int = 0) -> list[str]:
     """One iteration: its candidates, the winner starred, and which key decided."""
     ranked = sorted(iteration.candidates, key=lambda candidate: (candidate.rank or 0, candidate.index))
     rows = [HEADINGS, *(_row(candidate, iteration.winner) for candidate in ranked)]
-    return [f"iteration {iteration.ordinal}: {_decision(iteration)}", *(cut(line, width) for line in columns(rows))]
+    return [
+        f"iteration {iteration.ordinal}: {decision_words(iteration)}",
+        *(cut(line, width) for line in columns(rows)),
+    ]
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -94,7 +97,8 @@ def _protected(globs: tuple[str, ...]) -> str:
     return ", ".join(closed) + (f"; existing {', '.join(existing)}" if existing else "")
 
 
-def _decision(iteration: IterationView) -> str:
+def decision_words(iteration: IterationView) -> str:
+    """How an iteration was decided, and what gate and reviewer said."""
     parts = []
     if iteration.winner is None:
         parts.append("not decided")
@@ -118,7 +122,7 @@ def _row(candidate: CandidateView, winner: int | None) -> tuple[str, ...]:
         "-" if candidate.changed is None else _paths(candidate),
         cost(candidate.usage) if candidate.usage.wall_s else "-",
         show_duration(candidate.usage.wall_s) if candidate.usage.wall_s else "-",
-        _why(candidate),
+        candidate_words(candidate),
     )
 
 
@@ -126,7 +130,8 @@ def _paths(candidate: CandidateView) -> str:
     return f"{len(candidate.paths)}{'+' if len(candidate.paths) >= 20 else ''}"
 
 
-def _why(candidate: CandidateView) -> str:
+def candidate_words(candidate: CandidateView) -> str:
+    """Why a candidate stands where it does, and what is worth telling of it."""
     parts = [sentence(candidate.reason)] if candidate.reason else []
     if candidate.failure:
         step, _, detail = candidate.failure.partition(": ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from .events import PLAN, Story, lane
 from .stories import ROUND, STORIES, composed, fallen_back, fruitless, unmeasurable
 
 
-def after(kind: type[Event], count: int = 1) -> RoundView:
+def after(kind: type[Any], count: int = 1) -> RoundView:
     """The view of the composed round when the `count`-th event of a kind has just been recorded."""
     events = composed()
     places = [n for n, event in enumerate(events, 1) if isinstance(event, kind)]

@@ -19,7 +19,7 @@ Document = dict[str, Any]
 SCHEMA = 1
 """Raised when a reader of the old document would misread the new one; new keys alone do not raise it."""
 
-MAX_VALUES = 40_000
+MAX_VALUES = 20_000
 """Raw values that a document holds whole; of a larger round it names the events that hold them."""
 
 
