@@ -31,6 +31,10 @@ EXPOSE = "ORCH_EXPOSE"
 """Paths, separated by colons, that commands in the sandbox may read although they lie in a hidden place."""
 
 
+DESK = "desk"
+"""In the folder of a lane: what it hands over, and what it is told; every command of the lane may write there."""
+
+
 @dataclass(frozen=True)
 class Grants:
     """What one command gets besides what its profile allows.
@@ -127,13 +131,17 @@ class Place:
             tree=self.tree,
             repo=kept_checkout(self.home, self.key.run),
             names=self._names(),
-            writable=grants.writable if grants.frozen else (*grants.writable, own),
+            writable=(*grants.writable, *self._desk()) if grants.frozen else (*grants.writable, own, *self._desk()),
             readable=(*self._git(), *grants.readable, *((own,) if grants.frozen else ())),
             protected=grants.protected,
             expose=exposed(),
             frozen=grants.frozen,
             devices=grants.devices,
         )
+
+    def _desk(self) -> tuple[Path, ...]:
+        desk = self.folder / DESK
+        return (desk,) if desk.is_dir() and not desk.is_symlink() else ()
 
     def _layers(self) -> list[Path]:
         """The folders of the layers that the working copy is made of where it is mounted; else none."""

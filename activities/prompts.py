@@ -31,13 +31,15 @@ def agent_prompt(request: RunAgent) -> str:
     again = request.launch > 1
     if again and request.session and request.session.attempt == request.attempt.name:
         return f"{HEADER}\n\n{AGAIN}\n"
+    before = CUT_OFF if again else WON if request.session else ""
+    return "\n\n".join(part for part in (HEADER, before, request.prompt or _body(request)) if part) + "\n"
+
+
+def _body(request: RunAgent) -> str:
     sections = _sections(request)
     if request.template:
-        body = fill(request.template, {name: text.partition("\n\n")[2] for name, text in sections.items()})
-    else:
-        body = "\n\n".join(text for text in sections.values() if text)
-    before = CUT_OFF if again else WON if request.session else ""
-    return "\n\n".join(part for part in (HEADER, before, body) if part) + "\n"
+        return fill(request.template, {name: text.partition("\n\n")[2] for name, text in sections.items()})
+    return "\n\n".join(text for text in sections.values() if text)
 
 
 def _sections(request: RunAgent) -> dict[str, str]:

@@ -14,7 +14,6 @@ from .model.view import RunView
 from .rules.projection import project
 from .state import GoalState
 
-
 E = TypeVar("E", bound=Event)
 S = TypeVar("S")
 V = TypeVar("V")

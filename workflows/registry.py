@@ -5,7 +5,8 @@ from __future__ import annotations
 from .attempt import Attempt
 from .goal import Goal
 from .nightly import Scheduled
+from .round import Round
 
-RUNS = (Goal, Scheduled)
+RUNS = (Goal, Round, Scheduled)
 ATTEMPTS = (Attempt,)
 WORKFLOWS = (*RUNS, *ATTEMPTS)

@@ -13,6 +13,7 @@ from ...workflows.model.outcome import Outcome, OutcomeKind
 from ...workflows.rules.outcome import POLICIES
 from ..artifacts import write_whole
 from ..home import Home
+from .spec import LIMITS, parse
 
 _SHARED = frozenset({OutcomeKind.RATE_LIMITED})
 """What one attempt learns for all that use the same agent."""
@@ -44,12 +45,19 @@ def learn(home: Home, run: str, agent: str, outcome: Outcome) -> None:
 
 def _failed(home: Home, run: str, agent: str) -> Path:
     """The mark of one spec in one run: another model or key may work."""
-    return home.run(run) / "failed-agents" / f"{hashlib.sha256(agent.encode()).hexdigest()[:16]}.json"
+    return home.run(run) / "failed-agents" / f"{_word(agent)}.json"
 
 
 def _resting(home: Home, agent: str) -> Path:
     """The mark of one spec on this host: its provider counts every run's requests."""
-    return home.root / "resting" / f"{hashlib.sha256(agent.encode()).hexdigest()[:16]}.json"
+    return home.root / "resting" / f"{_word(agent)}.json"
+
+
+def _word(agent: str) -> str:
+    """The same for specs that differ in their limits alone: provider, model and key are the same."""
+    spec = parse(agent)
+    settings = [f"{key}={value}" for key, value in sorted(spec.settings.items()) if key not in LIMITS]
+    return hashlib.sha256("\0".join([spec.name, spec.argument, *settings]).encode()).hexdigest()[:16]
 
 
 def _load(path: Path) -> Outcome | None:

@@ -11,7 +11,7 @@ import structlog
 from ...workflows.errors import RefusedError
 from ...workflows.model.attempt import AgentReport
 from ...workflows.model.exit import Exit, ExitKind
-from ...workflows.model.outcome import Account, Outcome
+from ...workflows.model.outcome import Account, Outcome, OutcomeKind
 from ...workflows.model.usage import Usage
 from ...workflows.model.verdict import Excerpt
 from ...workflows.rules.outcome import judge
@@ -39,6 +39,8 @@ IDLE_S = 1800.0
 ANSWER_LIMIT = 256 << 10
 WORDS = 4096
 """Characters at the end of an answer of which its closing words are taken: escape sequences take room."""
+
+LATE = "the deadline passed before it was launched"
 
 log = structlog.get_logger()
 
@@ -90,8 +92,10 @@ def _prices(run: AgentRun) -> PriceTable:
 
 
 def _barred(run: AgentRun) -> Outcome | None:
-    """Why it may not be launched now: by what others were told, or because the run's budget is passed already."""
+    """Why it may not be launched now: it is too late, by what others were told, or the run's budget is passed."""
     home, name = run.place.home, run.place.key.run
+    if time.time() >= run.deadline:
+        return Outcome(kind=OutcomeKind.TIMED_OUT, detail=LATE)
     spent = spending.spent(home.run(name))
     return resting.blocked(home, name, run.agent) or spending.over(run.spend, spent, "the run's")
 

@@ -16,7 +16,8 @@ COMMON = {
 }
 """The keys that every agent's spec takes; `orch` sees to them itself where the agent cannot."""
 
-_NUMBERS = frozenset({"max-turns", "max-tokens", "max-usd", "idle"})
+LIMITS = frozenset({"max-turns", "max-tokens", "max-usd", "idle"})
+"""Those that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def parse(text: str) -> Spec:
             raise RefusedError(f"agent {text!r}: {pair!r} is no setting", hint="write NAME:MODEL,KEY=VALUE")
         if key in settings:
             raise RefusedError(f"agent {text!r}: {key} is set twice", hint="give it once")
-        if key in _NUMBERS and not _positive(value):
+        if key in LIMITS and not _positive(value):
             raise RefusedError(f"agent {text!r}: {key}={value} is no positive number", hint=f"{key}: {COMMON[key]}")
         settings[key] = value
     return Spec(name.strip(), model.strip(), settings)

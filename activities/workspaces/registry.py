@@ -52,9 +52,21 @@ def flaws(home: Home) -> dict[str, str]:
     return {OverlayProvider.name: flaw} if flaw else {}
 
 
-def open_workspace(store: Store, folder: Path, commit: str, layers: Layers = BARE, *, measuring: bool = False) -> Path:
-    """Open a workspace for a commit, or a copy of it for measuring, by the provider that suits; return its tree."""
+def open_workspace(
+    store: Store,
+    folder: Path,
+    commit: str,
+    layers: Layers = BARE,
+    *,
+    measuring: bool = False,
+    own_refs: bool = False,
+) -> Path:
+    """Open a workspace for a commit, or a copy of it for measuring, by the provider that suits; return its tree.
+
+    With `own_refs` one that shares refs and objects with the store does not suit.
+    """
     provider = choose(store.home)
+    provider = PROVIDERS["clone"] if own_refs and provider.name == "worktree" else provider
     close_workspace(store, folder)
     try:
         return (provider.copy if measuring else provider.open)(store, folder, commit, layers)

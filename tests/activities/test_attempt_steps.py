@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from orch.activities.admission import Admission
 from orch.activities.attempts import Attempts
 from orch.activities.exchange.claiming import expire
 from orch.activities.measuring import tampering
@@ -54,7 +55,9 @@ class Steps:
             contract=self.contract,
             sandbox=self.sandbox,
         )
-        return await ActivityEnvironment().run(Attempts(self.here.home, 4).open_workspace, request)
+        return await ActivityEnvironment().run(
+            Attempts(self.here.home, Admission(self.here.home, 4)).open_workspace, request
+        )
 
     def measure(self, key: AttemptKey) -> Any:
         """Measure the baseline's tree as a candidate's."""

@@ -19,7 +19,7 @@ from orch.activities.sandbox import Flaw, registry
 from orch.cli import round_start
 from orch.cli.listing import KIND
 from orch.cli.round_options import RoundOptions
-from orch.cli.round_render import plan_lines
+from orch.cli.round_plan_lines import plan_lines
 from orch.cli.round_start import RoundStart, resolve_round
 from orch.worker.keys import add_key
 from orch.worker.state import open_state

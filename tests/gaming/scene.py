@@ -22,6 +22,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from orch.activities.admission import Admission
 from orch.activities.attempts import Attempts
 from orch.activities.home import Home
 from orch.activities.jobs import find_jobs
@@ -151,7 +152,7 @@ class Scene:
         extra = also if AUTO in self.protected else ()
         self.contract = derived.model_copy(update={"protected": (*derived.protected, *extra)})
         self.before = self.kit.fingerprint(self.repo), self._home_files()
-        self.attempts, self.measurements = Attempts(self.home, 64), Measurements(self.home)
+        self.attempts, self.measurements = Attempts(self.home, Admission(self.home, 64)), Measurements(self.home)
 
     def _listen(self, path: Path) -> None:
         tcp, unix = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)

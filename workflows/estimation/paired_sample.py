@@ -12,7 +12,7 @@ from ..model.round.trial import Measurement, Order, Pair, Sample, Scale
 from .moments import deviation, mean, median
 
 CLOCK_UNITS = frozenset(
-    {"ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds"}  # noqa: RUF001 - both signs of micro are in use
+    {"ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds"}
     | {"m", "min", "mins", "minute", "minutes", "h", "hour", "hours"}
 )
 """Units of values that are read off a clock, in lower case: they may be rounded to its steps. Counts are exact."""

@@ -165,7 +165,7 @@ class RunAgent(Value):
         fork: whether to branch off from that session under a new id.
         template: the project's own prompt template; empty for the usual one.
         spend: what the run as a whole may spend.
-        prompt: the whole prompt; empty for the one that is made of contract, feedback and notes.
+        prompt: what is told instead of contract, feedback and notes; empty for these.
     """
 
     attempt: AttemptKey

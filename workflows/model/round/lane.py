@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from enum import StrEnum
 
 from pydantic import Field
@@ -13,7 +15,7 @@ from ..contract import Contract
 from ..exit import Exit
 from ..usage import Usage
 from ..verdict import Excerpt
-from .plan import LanePlan, RoundPlan
+from .plan import LanePlan, Name, RoundPlan
 from .ticket import Cause, TicketId
 
 
@@ -35,6 +37,12 @@ class LaneBinding(Value):
     usd: float | None = None
     state: BindingState = BindingState.RESERVED
     usage: Usage = Usage()
+
+
+def binding_digest(round_digest: Digest, lane: Name, ordinal: int) -> Digest:
+    """The identity of a lane's binding: bound to the frozen round, and another one for each ordinal."""
+    text = json.dumps([round_digest, lane, ordinal], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class LaneLedger(Value):
