@@ -93,10 +93,10 @@ def _check_round(file: Path, repo: Path, *, alone: bool, as_json: bool) -> None:
         for fact in checked.facts:
             say(fact)
     else:
-        say(f"error: {checked.error().message}")
+        say(f"error: {clean(checked.error().message)}")
     if not as_json:
         for warning in checked.warnings:
-            say(f"warning: {warning}")
+            say(f"warning: {clean(warning)}")
     if not checked.digest:
         raise SystemExit(ExitStatus.REFUSED)
 

@@ -190,23 +190,9 @@ def _compile(given: _Compiling) -> None:
         *sound_globs(checked.campaign, campaign.protected),
         *sound_globs(checked.document, draft.fields.get("protected", ())),
     )
-    protected, told = protection(campaign.commands, said, [file.path for file in files], tree)
+    checked.protected, told = protection(campaign.commands, said, [file.path for file in files], tree)
     checked.facts += told
-    checked.protected = protected
-    lanes = matched(_lanes(draft), protected, tree)
-    checked.note(
-        plan_flaws(
-            PlanFacts(
-                lanes=lanes,
-                entries=tuple(entry_facts(entry, record) for entry in campaign.entries),
-                devices=draft.devices,
-                meetings=meetings(lanes),
-                gates=limits,
-                noise=record.state.noise,
-                direction=campaign.metric.direction,
-            )
-        )
-    )
+    checked.note(plan_flaws(_facts(given, limits)))
     if any(document.refusals for document in checked.documents):
         return
     fields = {
@@ -216,7 +202,7 @@ def _compile(given: _Compiling) -> None:
         "incumbent": tree.commit,
         "metric": campaign.metric,
         "gates": limits.model_copy(update={"validator": files}),
-        "protected": protected,
+        "protected": checked.protected,
         "commands": campaign.commands,
         "lanes": [_lane(lane, campaign, record) for lane in draft.lanes],
     }
@@ -224,6 +210,20 @@ def _compile(given: _Compiling) -> None:
     if checked.plan is not None:
         checked.digest = checked.plan.digest
         checked.summary = f"round {checked.plan.id} of campaign {campaign.id}, {plural(len(draft.lanes), 'lane')}"
+
+
+def _facts(given: _Compiling, limits: Gates) -> PlanFacts:
+    """What the rules are asked about."""
+    lanes = matched(_lanes(given.draft), given.checked.protected, given.tree)
+    return PlanFacts(
+        lanes=lanes,
+        entries=tuple(entry_facts(entry, given.record) for entry in given.campaign.entries),
+        devices=given.draft.devices,
+        meetings=meetings(lanes),
+        gates=limits,
+        noise=given.record.state.noise,
+        direction=given.campaign.metric.direction,
+    )
 
 
 def _run_before(given: _Compiling) -> None:

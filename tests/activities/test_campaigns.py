@@ -185,7 +185,7 @@ def test_killed_after_any_file_it_counts_once_and_whole(
 ) -> None:
     old, new, other = commits
     record_round(home, request(store, "r0", old, None))
-    written = []
+    written = list[str]()
     real = artifacts.write_whole
 
     def counted(path: Path, text: str) -> None:

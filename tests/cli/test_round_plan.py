@@ -10,11 +10,16 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from orch.activities.campaigns import record_round
 from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store
+from orch.cli.campaign_file import CAMPAIGN_KEYS, COMMANDS_KEYS, ENTRY_KEYS, GATE_KEYS, METRIC_KEYS
+from orch.cli.round_file import DEVICE_KEYS, LANE_KEYS, ROUND_KEYS
 from orch.cli.round_plan import CheckedRound, check_round
 from orch.workflows.model.round.campaign import RecordRound, Revision
 from orch.workflows.model.round.plan import EntryStatus, RoundPlan
@@ -471,3 +476,48 @@ def test_user_repository_stays_as_it_is(
     compiled(optimized, home)
 
     assert fingerprint(optimized.repo) == before
+
+
+KEY = st.sampled_from(["id", "run", "path", "sha256", "name", "cpus", "attempts", "wall", "pairs", "entry", "x"])
+
+PLACES: tuple[tuple[str, tuple[str | int, ...]], ...] = (
+    *(("r01.yaml", (key,)) for key in ROUND_KEYS),
+    *(("campaign.yaml", (key,)) for key in CAMPAIGN_KEYS),
+    *(("r01.yaml", ("lanes", 0, key)) for key in LANE_KEYS),
+    *(("r01.yaml", ("devices", 0, key)) for key in DEVICE_KEYS),
+    *(("campaign.yaml", ("entries", 1, key)) for key in ENTRY_KEYS),
+    *(("campaign.yaml", ("commands", key)) for key in COMMANDS_KEYS),
+    *(("campaign.yaml", ("gates", key)) for key in (*GATE_KEYS, "validator")),
+    *(("campaign.yaml", ("metric", key)) for key in METRIC_KEYS),
+)
+
+SCALAR = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 300),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from(["tokens", "src/**", "10m", "5%", "cmd:true", "../x", "!", "a[", "\ud800", "bench/check.py"]),
+)
+ANYTHING = st.recursive(SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY, inner, max_size=4))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(place=st.sampled_from(PLACES), value=ANYTHING)
+def test_whatever_stands_anywhere_is_taken_or_refused_at_a_line(
+    place: tuple[str, tuple[str | int, ...]], value: Any, optimized: Any, home: Home
+) -> None:
+    name, (*way, last) = place
+    optimized.write()
+    data = yaml.safe_load((optimized.repo / name).read_text())
+    inner = data
+    for part in way:
+        inner = inner[part]
+    inner[last] = value
+    (optimized.repo / name).write_text(yaml.safe_dump(data))
+
+    checked = look(optimized, home)
+
+    told = [refusal for document in checked.documents for refusal in document.refusals]
+    assert bool(told) != bool(checked.plan)
+    assert all(refusal.line >= 1 and refusal.message for refusal in told)

@@ -14,6 +14,7 @@ WORKFLOWS = Path(orch.workflows.__path__[0])
 PURE = {
     *("__future__", "typing", "re", "math", "enum", "dataclasses", "fractions"),
     *("collections", "functools", "itertools", "operator"),
+    "difflib",
 }
 MODEL_ALSO = {"calendar", "hashlib", "json", "pydantic"}
 EFFECTS = {"open", "print", "input", "eval", "exec", "__import__", "breakpoint"}
