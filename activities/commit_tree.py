@@ -81,3 +81,9 @@ def is_commit(git: Git, name: str) -> bool:
         return git.text("cat-file", "-t", name) == "commit"
     except GitError:
         return False
+
+
+def named_commit(git: Git, name: str) -> str | None:
+    """The full id of the commit that a branch, a tag or an id names; None where there is none."""
+    status, out, _ = git.attempt("rev-parse", "-q", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    return None if status else out.decode().strip()

@@ -13,12 +13,10 @@ from ..workflows.rules.round_plan import entry_flaws
 from .yaml_lines import Document, read_yaml
 from .yaml_tables import At, Key, build, listed, table
 from .yaml_values import (
-    COMMIT,
     DURATION,
     NAME,
     SHARE,
     choice,
-    commit,
     digest,
     duration,
     integer,
@@ -26,6 +24,7 @@ from .yaml_values import (
     name,
     number,
     path,
+    revision,
     share,
     text,
 )
@@ -133,7 +132,7 @@ def _globs(at: At, value: Any) -> list[str]:
 
 CAMPAIGN_KEYS = {
     "campaign": Key(name, NAME, "id", needed=True),
-    "incumbent": Key(commit, COMMIT, needed=True),
+    "incumbent": Key(revision, "the commit that the first round starts from: a branch, a tag or an id", needed=True),
     "metric": Key(_metric, "{name: …, direction: lower, unit: ms}", needed=True),
     "gates": Key(gates, "{pairs: 8, repetitions: 1, sigmas: 2, rollback: 1%, noise: 5%, validator: […]}"),
     "protected": Key(_globs, "a list of globs that belong to no lane"),

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..activities.campaigns import read_record
-from ..activities.commit_tree import CommitTree
+from ..activities.commit_tree import CommitTree, named_commit
 from ..activities.home import Home
 from ..activities.repository import Repository
 from ..activities.round_facts import entry_facts, matched, meetings, plan_flaws, validator_hashes
 from ..activities.trials.devices import flaws as device_flaws
 from ..workflows.errors import RefusedError
-from ..workflows.model.base import Sha
 from ..workflows.model.round.campaign import Campaign, NamedFile, Record
 from ..workflows.model.round.facts import EntryFacts, Flaw, LaneFacts, PlanFacts, Source
 from ..workflows.model.round.plan import Entry, EntryStatus, FileHash, Gates, RoundPlan, digest_of
@@ -23,9 +23,12 @@ from ..workflows.rules.round_plan import TIGHTER, loosened
 from .campaign_file import GATE_KEYS, check_campaign
 from .round_file import ROUND_KEYS, RoundDraft, read_round
 from .round_protection import protection, sound_globs
-from .talk import one_line, plural
+from .talk import clean, one_line, plural
 from .yaml_lines import Document
 from .yaml_tables import At, build
+
+Look = Callable[[str], str | None]
+"""The full id of the commit that a name stands for."""
 
 
 @dataclass
@@ -89,7 +92,7 @@ def check_round(file: Path, repository: Repository, home: Home, *, sandbox: bool
         _without_tree(draft, checked)
         return checked
     record = read_record(home, campaign.id)
-    stands = _incumbent(draft, checked, campaign, record)
+    stands = _incumbent(draft, checked, campaign, record, partial(named_commit, repository.git))
     tree = _tree(checked, stands, repository, home)
     if tree is None:
         _without_tree(draft, checked)
@@ -105,7 +108,8 @@ def check_campaign_alone(file: Path, repository: Repository, home: Home) -> Chec
     if campaign is None:
         return checked
     record = read_record(home, campaign.id)
-    tree = _tree(checked, _incumbent(RoundDraft(None), checked, campaign, record), repository, home)
+    stands = _incumbent(RoundDraft(None), checked, campaign, record, partial(named_commit, repository.git))
+    tree = _tree(checked, stands, repository, home)
     said = sound_globs(document, campaign.protected)
     if tree is not None:
         files = _hashes(campaign.validator, document, tree)
@@ -138,25 +142,32 @@ def _campaign(draft: RoundDraft, checked: CheckedRound) -> Campaign | None:
     return campaign
 
 
-def _incumbent(draft: RoundDraft, checked: CheckedRound, campaign: Campaign, record: Record) -> Sha:
-    """The commit that the campaign stands at."""
-    stands = record.state.incumbent or campaign.incumbent
-    if draft.incumbent and draft.incumbent != stands:
+def _incumbent(draft: RoundDraft, checked: CheckedRound, campaign: Campaign, record: Record, look: Look) -> str:
+    """The commit that the campaign stands at: by its record, else what its file names; empty where that is none."""
+    stands = record.state.incumbent or look(campaign.incumbent) or ""
+    if not stands:
+        checked.campaign.refuse(
+            ("incumbent",),
+            f"`{campaign.incumbent}` names no commit of the repository",
+            "name a branch, a tag or a commit",
+        )
+    elif draft.incumbent and draft.incumbent != stands:
         checked.document.refuse(
             ("incumbent",),
             f"the incumbent moved: the campaign stands at {stands}, the plan says {draft.incumbent}",
             "leave the key out to start from where the campaign stands",
         )
-    if campaign.incumbent != stands:
-        checked.facts.append(f"incumbent: {stands[:12]}, by {record.state.evidence}")
+    by = record.state.evidence if record.state.incumbent else campaign.incumbent
+    if stands and by != stands:
+        checked.facts.append(f"incumbent: {stands[:12]}, by {clean(by)}")
     return stands
 
 
-def _tree(checked: CheckedRound, commit: Sha, repository: Repository, home: Home) -> CommitTree | None:
-    tree = CommitTree.find(home, repository, commit)
-    if tree is None:
+def _tree(checked: CheckedRound, commit: str, repository: Repository, home: Home) -> CommitTree | None:
+    tree = CommitTree.find(home, repository, commit) if commit else None
+    if tree is None and commit:
         checked.campaign.refuse(
-            ("incumbent",), f"{commit} is no commit of {repository.top}", "`git rev-parse NAME` tells a commit's id"
+            ("incumbent",), f"{commit}, where the campaign stands, is no commit of {repository.top}", "fetch it"
         )
     return tree
 

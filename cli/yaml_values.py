@@ -21,6 +21,7 @@ COMMIT = "a full commit id, of 40 or 64 digits"
 _METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,59}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_REVISION = re.compile(r"[^\s\x00-\x1f\x7f~^:?*\[\\-][^\s\x00-\x1f\x7f~^:?*\[\\]{0,199}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
@@ -48,6 +49,11 @@ def metric_name(at: At, value: Any) -> str:
 def commit(at: At, value: Any) -> str:
     """A full commit id."""
     return _matching(at, value, _COMMIT, "is no full commit id", "`git rev-parse NAME` tells it")
+
+
+def revision(at: At, value: Any) -> str:
+    """The name of a commit: a branch, a tag or an id."""
+    return _matching(at, value, _REVISION, "names no commit", "write a branch, a tag or an id")
 
 
 def digest(at: At, value: Any) -> str:

@@ -46,18 +46,15 @@ REFUSED: dict[str, tuple[str, list[tuple[int, str, str]]]] = {
         [
             (1, "`commands` is missing", "{benchmark: LINE}"),
             (1, "`entries` is missing", "a list of"),
-            (1, "`incumbent` is missing", "a full commit id"),
+            (1, "`incumbent` is missing", "a branch, a tag"),
             (1, "`metric` is missing", "direction: lower"),
         ],
     ),
     "unknown key": (GOOD + "comands: {}\n", [(6, "unknown key `comands`", "did you mean `commands`?")]),
     "key twice": (GOOD + COMMANDS, [(6, "`commands` stands twice, first on line 4", "keep one of them")]),
     "empty key": (GOOD + "gates:\n", [(6, "`gates` is empty", "or leave the key out")]),
-    "branch for a commit": (
-        GOOD.replace("a" * 40, "main"),
-        [(2, "`incumbent` is no full commit id: 'main'", "rev-parse")],
-    ),
-    "short commit": (GOOD.replace("a" * 40, "abc1234"), [(2, "is no full commit id: 'abc1234'", "rev-parse")]),
+    "option for a commit": (GOOD.replace("a" * 40, "--all"), [(2, "`incumbent` names no commit: '--all'", "a branch")]),
+    "range for a commit": (GOOD.replace("a" * 40, "a b"), [(2, "`incumbent` names no commit: 'a b'", "a branch")]),
     "number for a commit": (GOOD.replace("a" * 40, "1" * 40), [(2, "`incumbent` is no text", "in quotes")]),
     "name with capitals": (GOOD.replace("parser", "Parser"), [(1, "`campaign` is no name: 'Parser'", "lower-case")]),
     "metric as text": (

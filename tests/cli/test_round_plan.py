@@ -254,8 +254,11 @@ def test_refusals_name_file_line_and_mend(
 
 
 CAMPAIGNS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
-    "commit of nobody": ([("INCUMBENT", "0a" * 20)], [f"campaign.yaml:2: {'0a' * 20} is no commit of "]),
-    "branch": ([("INCUMBENT", "main")], ["campaign.yaml:2: `incumbent` is no full commit id: 'main'"]),
+    "commit of nobody": (
+        [("INCUMBENT", "0a" * 20)],
+        [f"campaign.yaml:2: `{'0a' * 20}` names no commit of the repository (name a branch"],
+    ),
+    "branch of nobody": ([("INCUMBENT", "mian")], ["campaign.yaml:2: `mian` names no commit of the repository"]),
     "two planes": (
         [("plane: memory", "plane: memory, io")],
         ["campaign.yaml:13: entry `format` names 2 planes, not exactly one"],
@@ -373,6 +376,28 @@ def test_round_starts_from_where_the_campaign_stands(optimized: Any, home: Home,
     assert stale[0].startswith(f"r01.yaml:2: the incumbent moved: the campaign stands at {new}, the plan says")
 
 
+@pytest.mark.parametrize("name", ["main", "HEAD", "v1", "SHORT"])
+def test_campaign_may_name_its_first_incumbent(name: str, optimized: Any, home: Home, kit: ModuleType) -> None:
+    kit.git(optimized.repo, "tag", "-a", "-m", "x", "v1")
+    optimized.edit(("INCUMBENT", name.replace("SHORT", optimized.incumbent[:10])), campaign=True)
+
+    checked = look(optimized, home)
+
+    assert checked.plan is not None
+    assert checked.plan.incumbent == optimized.incumbent
+    assert any(fact.startswith(f"incumbent: {optimized.incumbent[:12]}, by ") for fact in checked.facts)
+
+
+def test_commit_where_the_campaign_stands_must_be_there(optimized: Any, home: Home) -> None:
+    recorded(optimized, home, "planned", optimized.incumbent)
+    state = home.campaign("parser") / "state.json"
+    state.write_text(state.read_text().replace(optimized.incumbent, "0a" * 20))
+
+    (line,) = refusals(look(optimized, home))
+
+    assert line.startswith(f"campaign.yaml:2: {'0a' * 20}, where the campaign stands, is no commit of")
+
+
 def test_last_known_noise_judges_the_headroom(optimized: Any, home: Home) -> None:
     recorded(optimized, home, "planned")
 
@@ -443,7 +468,7 @@ def test_campaign_alone_is_checked_against_the_repository(orch: Any, optimized: 
     done = orch("check", "campaign.yaml")
 
     assert done.exit_code == 2
-    assert f"campaign.yaml:2: {'0a' * 20} is no commit of {optimized.repo}" in done.stderr
+    assert f"campaign.yaml:2: `{'0a' * 20}` names no commit of the repository" in done.stderr
 
 
 @pytest.mark.parametrize(

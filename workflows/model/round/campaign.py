@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import StringConstraints
 
 from ..base import Digest, RunId, Sha, Value
 from .plan import Commands, Entry, EntryStatus, Gates, Metric, Name, RoundPlan, Text
@@ -31,7 +33,7 @@ class Campaign(Value):
 
     Attributes:
         id: the campaign.
-        incumbent: the commit that its first round starts from.
+        incumbent: the commit that its first round starts from, by a branch, a tag or an id.
         metric: what is measured.
         gates: what a measurement must show at the least; without the validator's files.
         validator: the files that decide whether a result is right.
@@ -41,7 +43,7 @@ class Campaign(Value):
     """
 
     id: Name
-    incumbent: Sha
+    incumbent: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     metric: Metric
     gates: Gates = Gates()
     validator: tuple[NamedFile, ...] = ()
