@@ -167,8 +167,8 @@ def compared(trial: Trial) -> Built:
     if changed:
         return _failed(Cause.TAMPERED, Side.BASE, f"its own steps changed {named(changed)}")
     changed, anew = touched(trial.store, trial.place(Side.CANDIDATE), trial.request.candidate, trial.plan)
-    if changed := [*changed, *(name for name in anew if name not in set(habits))]:
-        return _failed(Cause.TAMPERED, Side.CANDIDATE, f"its steps changed {named(changed)}")
+    if names := dict.fromkeys([*changed, *(name for name in anew if name not in set(habits))]):
+        return _failed(Cause.TAMPERED, Side.CANDIDATE, f"its steps changed {named(list(names))}")
     return Built()
 
 

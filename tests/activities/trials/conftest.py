@@ -74,7 +74,7 @@ def command(run: str, timeout_s: float = 30.0) -> Command:
     return Command(run=run, timeout_s=timeout_s)
 
 
-def worker() -> ActivityEnvironment:
+def _worker() -> ActivityEnvironment:
     """What calls one activity, by an engine whose clock is this host's."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
@@ -91,6 +91,7 @@ class Rig:
         kit: the kit of all tests.
         plan: the frozen plan; tests change it.
         sandbox: whether commands run in the sandbox.
+        slow: a candidate whose runs wait.
     """
 
     home: Home
@@ -98,6 +99,7 @@ class Rig:
     kit: Any
     plan: RoundPlan
     sandbox: bool = True
+    slow: str = ""
     _ordinal: int = field(default=0)
 
     @property
@@ -155,12 +157,12 @@ class Rig:
 
     async def abuild(self, request: BuildTrial) -> Built:
         """By a worker of its own."""
-        found: Built = await worker().run(Building(self.home).build_trial, request)
+        found: Built = await _worker().run(Building(self.home).build_trial, request)
         return found
 
-    async def ameasure(self, request: MeasurePairs) -> Measurement:
+    async def ameasure(self, request: MeasurePairs, environment: ActivityEnvironment | None = None) -> Measurement:
         """By a worker of its own."""
-        found: Measurement = await worker().run(Measuring(self.home).measure_pairs, request)
+        found: Measurement = await (environment or _worker()).run(Measuring(self.home).measure_pairs, request)
         return found
 
     def built(self, request: BuildTrial) -> Built:
@@ -228,6 +230,44 @@ def _make_rig(home: Home, repo: Path, kit: Any, sandbox: bool) -> Rig:
     return rig
 
 
+class Turnstile:
+    """Where candidates wait until the test lets the one that waits go on: `code` is for their `code.sh`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._tokens = folder, 0
+        folder.mkdir()
+        count = f"$(ls {folder} | wc -l)"
+        self.code = f"n={count}; echo waiting; until [ {count} != $n ]; do sleep 0.02; done\n"
+
+    async def arrived(self, trial: Trial, runs: int) -> None:
+        """Wait until so many runs, over all jobs of a trial, came here."""
+        async with asyncio.timeout(60):
+            while self.seen(trial) < runs:
+                await asyncio.sleep(0.02)
+
+    def seen(self, trial: Trial) -> int:
+        """How many came here."""
+        return sum("waiting" in path.read_text() for path in trial.folder.glob("*/*-stdout"))
+
+    def release(self) -> None:
+        """Let the one that waits go on."""
+        self._tokens += 1
+        (self._folder / str(self._tokens)).touch()
+
+
+@pytest.fixture
+def worker() -> Callable[[], ActivityEnvironment]:
+    """What calls one activity, and may cancel it."""
+    return _worker
+
+
+@pytest.fixture
+def turnstile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Turnstile:
+    """A folder that commands in the sandbox see, and cannot write to."""
+    monkeypatch.setenv("ORCH_EXPOSE", str(tmp_path / "turnstile"))
+    return Turnstile(tmp_path / "turnstile")
+
+
 @pytest.fixture(autouse=True)
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A host of its own: nobody else's leases."""
@@ -246,4 +286,4 @@ def rig(request: pytest.FixtureRequest, home: Home, tmp_path: Path, kit: Any, mo
 @pytest.fixture
 def make_rig(home: Home, tmp_path: Path, kit: Any) -> Callable[..., Rig]:
     """In the sandbox or not, with whatever provider of workspaces suits."""
-    return lambda sandbox=True: _make_rig(home, tmp_path / "repo", kit, sandbox)
+    return lambda sandbox=True, home=home, repo="repo": _make_rig(home, tmp_path / repo, kit, sandbox)
