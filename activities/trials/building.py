@@ -15,6 +15,7 @@ from ..artifacts import write_whole
 from ..effect import effect, ended_if_cancelled, in_thread
 from ..home import Home
 from ..jobs import LOST, Job, Step, StepResult, run_job
+from ..lanes.probe import WITHIN, WITHIN_S
 from ..measuring.surroundings import measuring_environment
 from ..places import Grants
 from ..sandbox import MEASURE
@@ -35,19 +36,6 @@ CAUSES = {
     "smoke": Cause.SMOKE_FAILED,
 }
 """What a ticket is rejected for when a step fails."""
-
-PLACE = """\
-while IFS= read -r line || [ -n "$line" ]; do [ -z "$line" ] || last=$line; done
-[ -n "$last" ] || { echo 'it printed no path'; exit 1; }
-real=$(readlink -f -- "$last") && [ -e "$real" ] || { echo "there is no $last"; exit 1; }
-here=$real
-until [ "$here" -ef "$1" ]; do
-    [ "$here" != / ] || { echo "the target lies outside of the checkout: $real"; exit 1; }
-    here=$(dirname -- "$here")
-done"""
-"""Where the path leads that the probe printed, asked where it ran: a checkout may have several names there."""
-
-PLACE_S = 60.0
 
 CHECKED_OUT = "opened"
 """In a side's folder, once it is there whole."""
@@ -136,7 +124,7 @@ def _steps(trial: Trial, side: Side, before: int) -> Iterator[Step]:
     for number, (name, command) in enumerate(_commands(trial), before + 1):
         if command is None:
             printed = trial.folder / BUILD / f"{number - 1}-stdout"
-            yield step(name, ("sh", "-c", PLACE, "sh", str(place.tree)), PLACE_S, printed)
+            yield step(name, ("sh", "-c", WITHIN, "sh", str(place.tree)), WITHIN_S, printed)
         else:
             yield step(name, ("sh", "-c", command.run), command.timeout_s)
 
@@ -157,7 +145,9 @@ def _commands(trial: Trial) -> Iterator[tuple[str, Command | None]]:
 def _broken(trial: Trial, step: StepResult) -> Built:
     side, _, name = step.name.partition(":")
     output = trial.said(step)
-    why = f"{name}: {step.exit}" if name != "place" else output.head.strip() or f"probe: {step.exit}"
+    why = f"{name}: {step.exit}"
+    if name == "place":
+        why = f"the target does not resolve inside of the checkout: {output.head.strip() or step.exit}"
     return _failed(CAUSES[name], Side(side), why, output)
 
 

@@ -90,7 +90,7 @@ class Cuda:
         try:
             nvml = importlib.import_module(self.module)
         except ImportError:
-            why = "NVIDIA devices cannot be asked: the package nvidia-ml-py is not installed"
+            why = "NVIDIA devices cannot be asked: the package nvidia-ml-py is not installed (the extra `cuda`)"
             raise _UnusableError(why) from None
         try:
             nvml.nvmlInit()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orch.activities import artifacts, places
+from orch.activities import artifacts, places, processes
 from orch.activities.home import Home
 from orch.activities.places import FIRST_PORT, PORT_BLOCKS, PORTS_PER_BLOCK, Grants, Place
 from orch.activities.sandbox import AGENT, BUILD, MEASURE, REVIEW, Profile
@@ -113,3 +113,30 @@ def test_what_the_user_exposes_is_shown(home: Home, tmp_path: Path, monkeypatch:
 
 def test_without_a_sandbox_the_command_is_itself(home: Home) -> None:
     assert _place(home).fenced(("true",), AGENT, Grants(), sandbox=False) == ("true",)
+
+
+def test_a_frozen_command_writes_its_own_temporary_files_and_nothing_else(home: Home, tmp_path: Path) -> None:
+    place = _place(home, repo=str(tmp_path / "repo"), path="/usr/bin:/bin")
+    (place.folder / "tree").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    environment = place.environment({"TMPDIR": str(tmp_path / "out")})
+    grants = Grants(frozen=True, tmp=tmp_path / "out")
+    script = "for at in . ~ ../tmp $TMPDIR; do (: > $at/made) 2>/dev/null && echo $at; done"
+    argv = place.fenced(("sh", "-c", script), MEASURE, grants, sandbox=True)
+    done = processes.run(processes.Command(argv, place.tree, environment), timeout_s=30)
+    assert done.stdout.decode() == f"{tmp_path}/out\n"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["made"]
+
+
+def test_a_command_opens_the_devices_that_it_is_granted_and_no_others(home: Home, tmp_path: Path) -> None:
+    usual = {"console", "full", "null", "ptmx", "random", "tty", "urandom", "zero"}
+    found = [path for path in sorted(Path("/dev").iterdir()) if path.is_char_device() and path.name not in usual]
+    if not found:
+        pytest.skip("this host has no other devices")
+    place = _place(home, repo=str(tmp_path / "repo"), path="/usr/bin:/bin")
+    (place.folder / "tree").mkdir(parents=True)
+    environment, said = place.environment({}), []
+    for devices in ((), (found[0], Path("/dev/no-such-device"))):
+        argv = place.fenced(("sh", "-c", f"test -c {found[0]}"), MEASURE, Grants(devices=devices), sandbox=True)
+        said.append(processes.run(processes.Command(argv, place.tree, environment), timeout_s=30).exit.ok)
+    assert said == [False, True]

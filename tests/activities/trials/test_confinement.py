@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from orch.activities import artifacts
-from orch.activities.runs import Runs
+from orch.activities.rounds import prepare_round
 from orch.activities.sandbox import registry
 from orch.activities.workspaces.registry import open_workspace
 from orch.workflows.model.attempt import AttemptKey
-from orch.workflows.model.goal import PrepareRun, SandboxMode
+from orch.workflows.model.goal import SandboxMode
 from orch.workflows.model.promotion import PromoteTarget
+from orch.workflows.model.round.request import PrepareRound
 from orch.workflows.model.round.ticket import Cause
 
 DENIED = ("Read-only file system", "No such file or directory", "Permission denied", "Directory nonexistent")
@@ -111,7 +111,9 @@ def test_a_trial_that_writes_elsewhere_is_denied_and_has_no_value(rig: Any, user
 
 def test_what_a_trial_prints_of_others_is_nothing(rig: Any, user_home: Path) -> None:
     victims = Victims(rig, user_home)
-    looks = "\n".join(f"cat '{path}' >&2 && echo seen" for path in victims.paths.values() if path != rig.repo / "bench.sh")
+    looks = "\n".join(
+        f"cat '{path}' >&2 && echo seen" for path in victims.paths.values() if path != rig.repo / "bench.sh"
+    )
     script = f"{looks}\nls '{rig.home.root}' '{user_home}' /run /tmp\nenv\nexit 1\n"
     found = rig.measure(rig.candidate({"code.sh": script}))
     assert "seen" not in found.output.head
@@ -145,13 +147,16 @@ def no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def test_where_there_is_no_sandbox_a_round_is_refused_with_the_reason(
-    make_rig: Callable[..., Any], no_sandbox: None, worker: Callable[[], Any]
+    make_rig: Callable[..., Any], no_sandbox: None
 ) -> None:
     rig = make_rig()
-    kept = artifacts.kept_request(rig.home, "round-c-r1")
-    request = PrepareRun(**{**dict(kept), "run": "round-c-r2", "sandbox": SandboxMode.REQUIRED, "promote": PromoteTarget.parse("none")})
-    import asyncio
-
-    prepared = asyncio.run(worker().run(Runs(rig.home).prepare_run, request))
+    request = PrepareRound(
+        run="round-c-r2",
+        repo=str(rig.repo),
+        plan=rig.plan,
+        sandbox=SandboxMode.REQUIRED,
+        promote=PromoteTarget.parse("none"),
+    )
+    prepared = prepare_round(rig.home, request)
     assert prepared.refused is not None
-    assert "the sandbox does not work here: bwrap is not installed" in prepared.refused.data["detail"]
+    assert prepared.refused.data["detail"] == "the sandbox does not work here: bwrap is not installed"

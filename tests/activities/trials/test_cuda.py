@@ -74,6 +74,6 @@ def test_without_a_driver_or_the_bindings_the_set_does_not_exist(monkeypatch: py
     monkeypatch.setitem(sys.modules, "nvml_of_the_tests", nvml.Nvml(driver=False))
     without_driver, without_bindings = Cuda("nvml_of_the_tests"), Cuda("nvml_that_is_not_installed")
     assert without_driver.flaw(SECOND) == "NVIDIA devices cannot be asked: NVML Shared Library Not Found"
-    assert without_bindings.flaw(SECOND).endswith("the package nvidia-ml-py is not installed")
+    assert without_bindings.flaw(SECOND).endswith("the package nvidia-ml-py is not installed (the extra `cuda`)")
     for kind in (without_driver, without_bindings):
         assert (kind.flaw(NONE), kind.busy(NONE), kind.identities(NONE), kind.nodes(NONE)) == ("", "", (), ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,9 +73,9 @@ def test_runs_are_pinned_to_the_processors_of_their_set_and_to_no_others(make_ri
         assert lists == {_as_list(cpus or tuple(MINE))}
 
 
-def _as_list(cpus: tuple[int, ...]) -> str:
-    whole = len(cpus) > 1 and cpus == tuple(range(cpus[0], cpus[-1] + 1))
-    return f"{cpus[0]}-{cpus[-1]}" if whole else ",".join(map(str, cpus))
+def _as_list(cpus: Sequence[int]) -> str:
+    whole = len(cpus) > 1 and list(cpus) == list(range(min(cpus), max(cpus) + 1))
+    return f"{min(cpus)}-{max(cpus)}" if whole else ",".join(map(str, cpus))
 
 
 def test_no_run_finds_what_another_one_left_and_only_its_own_folders_are_writable(rig: Any) -> None:

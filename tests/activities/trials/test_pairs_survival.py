@@ -147,9 +147,7 @@ async def test_a_lost_supervisor_costs_the_pair_that_it_ran_and_no_other(slow: A
     assert names(trial.folder / "trial-2") == ["2 A", "2 B", "3 B", "3 A"]
 
 
-async def test_a_host_that_kills_every_supervisor_leaves_the_pairs_that_are_complete(
-    slow: Any, turnstile: Any
-) -> None:
+async def test_a_host_that_kills_every_supervisor_leaves_the_pairs_that_are_complete(slow: Any, turnstile: Any) -> None:
     request = slow.measuring(slow.building(slow.slow))
     trial = slow.trial(request)
     running = asyncio.create_task(slow.ameasure(request))
@@ -207,7 +205,9 @@ async def test_two_rounds_of_two_state_directories_share_no_device_and_measure_a
 
     for cpus in ((MINE[0],), tuple(MINE), ()):
         other.with_plan(devices=(DeviceSet(name="one", cpus=cpus),))
-        assert "is leased by another" in (await other.ameasure(other.measuring(other.building(other.plan.incumbent)))).busy
+        assert (
+            "is leased by another" in (await other.ameasure(other.measuring(other.building(other.plan.incumbent)))).busy
+        )
     other.with_plan(devices=(DeviceSet(name="one", cpus=(MINE[1],)),))
     beside = await other.ameasure(other.measuring(other.building(other.plan.incumbent)))
     assert len(beside.pairs) == 4  # all the while the first one holds its processor
