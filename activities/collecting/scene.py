@@ -21,7 +21,7 @@ from .found import KeptError
 GRACE_S = 600.0
 """What is younger than this may belong to somebody who has not said so yet."""
 
-PARTS = ("", "/measure", "/gate", "/review", "/base", "/candidate")
+PARTS = ("", "/measure", "/gate", "/review", "/A", "/B")
 """Where workspaces lie, below an attempt's folder."""
 
 

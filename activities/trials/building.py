@@ -50,11 +50,15 @@ class Building:
     @effect
     async def build_trial(self, request: BuildTrial) -> Built:
         """Make and build fresh checkouts of both sides; a failing step is a value."""
-        return await built(Trial(self._home, request))
+        trial = Trial(self._home, request)
+        async with trial.alone():
+            return await built(trial)
 
 
 async def built(trial: Trial) -> Built:
     """Both sides of a trial, made now or as an earlier call left them; nothing is left of one that failed.
+
+    Whoever calls it is `alone` at the trial.
 
     Raises:
         HostFaultError: the host is in the way; nothing is left then, either.

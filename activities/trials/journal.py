@@ -40,8 +40,7 @@ def read(folder: Path) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     *whole, _ = path.read_bytes().split(b"\n")
-    entries = [Entry.model_validate_json(line) for line in whole]
-    return tuple(entry for index, entry in enumerate(entries) if entry.pair.index == index)
+    return tuple(map(Entry.model_validate_json, whole))
 
 
 def append(folder: Path, entry: Entry) -> None:

@@ -54,7 +54,8 @@ class Measuring:
         trial, ahead = Trial(self._home, request), clock.offset()
         deadline = None if request.deadline is None else request.deadline + ahead
         try:
-            return await _Pairs(trial, request, deadline).measured()
+            async with trial.alone():
+                return await _Pairs(trial, request, deadline).measured()
         except asyncio.CancelledError:
             if kill_requested():
                 await in_thread(trial.drop)

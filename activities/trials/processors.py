@@ -13,6 +13,9 @@ from pathlib import Path
 from ...workflows.model.round.plan import DeviceSet
 from .. import processes, supervisor
 
+TRIAL = "trial-"
+"""Begins the names of the folders of jobs that hold a device."""
+
 LOOKS, APART_S = 10, 0.01
 """How often, and how far apart, it is counted what runs, where the load alone does not tell."""
 
@@ -73,8 +76,8 @@ class Processors:
             looks = []
             for _ in range(LOOKS):
                 time.sleep(APART_S)
-                running = int((self.proc / "loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])
-                looks.append(max(0, running - 1 - _of_trials()))  # less the thread that asks
+                everything = int((self.proc / "loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])
+                looks.append(max(0, everything - 1 - running(trial_pids())))  # less the thread that asks
         except (OSError, ValueError, IndexError):
             return load
         return sum(looks) / len(looks)
@@ -121,18 +124,19 @@ def _pinning_flaw(cpus: tuple[int, ...]) -> str:
     return "".join(said)
 
 
-def _of_trials() -> int:
-    """How many threads of trials are running, or want to."""
+def trial_pids() -> list[int]:
+    """The processes of trials on this host, as far as this user can tell."""
+    marked = processes.marked(supervisor.MARK)
+    return [pid for pid, folder in marked.items() if Path(folder).name.startswith(TRIAL)]
+
+
+def running(pids: Iterable[int]) -> int:
+    """How many threads of some processes are running, or want to."""
     found = 0
-    for pid, folder in processes.marked(supervisor.MARK).items():
-        if Path(folder).name.startswith(TRIAL):
-            with suppress(OSError):
-                found += sum(_runs(task) for task in Path(f"/proc/{pid}/task").iterdir())
+    for pid in pids:
+        with suppress(OSError):
+            found += sum(map(_runs, Path(f"/proc/{pid}/task").iterdir()))
     return found
-
-
-TRIAL = "trial-"
-"""Begins the names of the folders of jobs that hold a device."""
 
 
 def _runs(task: Path) -> bool:

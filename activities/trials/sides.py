@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -30,11 +34,20 @@ RUNS = "runs"
 """The folder with what each benchmark run may write."""
 
 
+ALONE_S = 0.05
+"""Seconds between two looks at whether another worker has let go of a trial."""
+
+
 class Side(StrEnum):
-    """Which of the two; the name of its place's folder."""
+    """Which of the two."""
 
     BASE = "base"
     CANDIDATE = "candidate"
+
+
+FOLDERS = {Side.BASE: "A", Side.CANDIDATE: "B"}
+"""Of the two places. Their names are as long: the length of paths alone can make a program faster or slower (Mytkowicz
+et al., Producing wrong data without doing anything obviously wrong, 2009)."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ class Trial:
 
     def place(self, side: Side) -> Place:
         """Where a side's commands run."""
-        return Place(self.home, self.request.attempt, self.folder / side)
+        return Place(self.home, self.request.attempt, self.folder / FOLDERS[side])
 
     def commit(self, side: Side) -> Sha:
         """What is checked out there."""
@@ -81,6 +94,20 @@ class Trial:
         """What a step printed: its errors, or else all the rest."""
         has_errors = step.stderr.exists() and step.stderr.stat().st_size
         return excerpt(step.stderr if has_errors else step.stdout, run_folder=self.run_folder)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Let one worker at a time be at this trial: one that the engine took for dead may still be at it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "alone").open("ab") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    await asyncio.sleep(ALONE_S)
+                else:
+                    break
+            yield
 
     def drop(self) -> None:
         """Let go of the copies and of what the runs wrote; facts and logs stay. Idempotent."""
@@ -92,10 +119,10 @@ def drop_trial(store: Store, folder: Path) -> None:
     """End what still runs of a measurement and remove its copies. Idempotent, whatever is left of it."""
     for job in (folder / BUILD, *folder.glob(f"{TRIAL}*"), *folder.glob(f"{CHECK}*")):
         end_job(job)
-    for side in Side:
-        if (folder / side).is_dir():  # in an overlay workspace `base` is a file
-            close_workspace(store, folder / side)
-            discard(folder / side, folder)
+    for name in FOLDERS.values():
+        if (folder / name).is_dir():
+            close_workspace(store, folder / name)
+            discard(folder / name, folder)
     if folder.exists():
         discard(folder / RUNS, folder)
         sweep(folder)

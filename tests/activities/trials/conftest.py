@@ -155,9 +155,9 @@ class Rig:
     def trial(self, request: BuildTrial | MeasurePairs) -> Trial:
         return Trial(self.home, request)
 
-    async def abuild(self, request: BuildTrial) -> Built:
+    async def abuild(self, request: BuildTrial, environment: ActivityEnvironment | None = None) -> Built:
         """By a worker of its own."""
-        found: Built = await _worker().run(Building(self.home).build_trial, request)
+        found: Built = await (environment or _worker()).run(Building(self.home).build_trial, request)
         return found
 
     async def ameasure(self, request: MeasurePairs, environment: ActivityEnvironment | None = None) -> Measurement:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from temporalio.activity import ActivityCancellationDetails
 
 from orch.activities.jobs import find_jobs
+from orch.activities.trials.sides import Side
 from orch.workflows.model.round.plan import DeviceSet, FileHash
 from orch.workflows.model.round.ticket import Cause
 
@@ -40,12 +42,12 @@ def test_both_sides_go_through_the_same_steps(rig: Any) -> None:
     assert rig.built(request).failed is None
     assert printed(rig.trial(request)) == {
         "base:set-up": "set up\n",
-        "base:probe": f"{rig.trial(request).place('base').tree}/code.sh\n",
+        "base:probe": f"{rig.trial(request).place(Side.BASE).tree}/code.sh\n",
         "base:place": "",
         "base:build": "100.0",
         "base:smoke": "tried\n",
         "candidate:set-up": "set up\n",
-        "candidate:probe": f"{rig.trial(request).place('candidate').tree}/code.sh\n",
+        "candidate:probe": f"{rig.trial(request).place(Side.CANDIDATE).tree}/code.sh\n",
         "candidate:place": "",
         "candidate:build": "80.0",
         "candidate:smoke": "tried\n",
@@ -71,7 +73,7 @@ def test_a_step_that_fails_is_told_with_its_side_and_its_cause(
     request = rig.building(broken) if side == "candidate" else rig.building(rig.plan.incumbent, base=broken)
     found = rig.built(request)
     assert (found.failed, found.side, found.detail, found.output.head) == (cause, side, detail, "broken\n")
-    assert not rig.trial(request).place(side).folder.exists()
+    assert not rig.trial(request).place(Side(side)).folder.exists()
     assert rig.built(request) == found
 
 
@@ -210,22 +212,50 @@ def test_a_commit_that_cannot_be_checked_out_is_a_value(make_rig: Callable[..., 
     assert "cannot be checked out" in found.detail
 
 
-async def test_a_build_goes_on_when_its_worker_dies_and_no_step_runs_twice(
-    make_rig: Callable[..., Any], turnstile: Any
+async def test_a_build_goes_on_when_its_worker_leaves_and_no_step_runs_twice(
+    make_rig: Callable[..., Any], turnstile: Any, worker: Callable[[], Any]
 ) -> None:
     rig = commands(make_rig(), setup="echo set up", smoke="echo tried")
     request = rig.building(rig.candidate({"build.sh": turnstile.code}))
-    trial = rig.trial(request)
-    first = asyncio.create_task(rig.abuild(request))
+    trial, environment = rig.trial(request), worker()
+    first = asyncio.create_task(rig.abuild(request, environment))
     await turnstile.arrived(trial, 1)
-    trees = trial.place("candidate").folder.stat()
-    job = find_jobs(trial.folder)
-    again = asyncio.create_task(rig.abuild(request))  # as after a worker's death: the job is found by its folder
+    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    trees = trial.place(Side.CANDIDATE).folder.stat()
+    assert find_jobs(trial.folder) == [trial.folder / "build"]
+    again = asyncio.create_task(rig.abuild(request))
     turnstile.release()
-    assert (await again) == (await first)
-    assert job == [trial.folder / "build"]
-    assert os.path.samestat(trees, trial.place("candidate").folder.stat())
+    assert (await again).failed is None
+    assert os.path.samestat(trees, trial.place(Side.CANDIDATE).folder.stat())
     assert turnstile.seen(trial) == 1
+
+
+async def test_a_cancelled_build_leaves_nothing_running(
+    make_rig: Callable[..., Any], turnstile: Any, worker: Callable[[], Any]
+) -> None:
+    rig = make_rig()
+    request = rig.building(rig.candidate({"build.sh": turnstile.code}))
+    environment = worker()
+    running = asyncio.create_task(rig.abuild(request, environment))
+    await turnstile.arrived(rig.trial(request), 1)
+    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert find_jobs(rig.trial(request).folder) == []
+
+
+async def test_one_worker_at_a_time_is_at_a_trial(make_rig: Callable[..., Any], turnstile: Any) -> None:
+    rig = make_rig().with_plan(validate_=None)
+    request = rig.measuring(rig.building(rig.candidate({"build.sh": turnstile.code})))
+    both = [asyncio.create_task(rig.ameasure(request)) for _ in range(2)]
+    await turnstile.arrived(rig.trial(request), 1)
+    turnstile.release()
+    one, other = await asyncio.gather(*both)
+    assert one == other
+    assert len(one.pairs) == 4
+    assert turnstile.seen(rig.trial(request)) == 1
 
 
 async def test_a_build_whose_supervisor_is_lost_is_the_hosts_fault_and_made_anew(

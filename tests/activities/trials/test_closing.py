@@ -23,7 +23,7 @@ MINE = min(os.sched_getaffinity(0))
 
 def left(trial: Any) -> list[str]:
     """The copies that are there, and what runs wrote."""
-    return [name for name in ("base", "candidate", "runs") if (trial.folder / name).exists()]
+    return [name for name in ("A", "B", "runs") if (trial.folder / name).exists()]
 
 
 async def detached(rig: Any, request: Any, turnstile: Any) -> Any:
@@ -61,9 +61,9 @@ async def test_closing_a_run_ends_its_trials_and_removes_their_copies(
 def test_the_copies_of_a_forgotten_run_are_collected(rig: Any) -> None:
     request = rig.building(rig.candidate({"knob": "80.0"}))
     assert rig.built(request).failed is None
-    assert left(rig.trial(request)) == ["base", "candidate"]
+    assert left(rig.trial(request)) == ["A", "B"]
     assert carry_out(survey(rig.home, frozenset(), Policy())) == []  # it may be live
-    assert left(rig.trial(request)) == ["base", "candidate"]
+    assert left(rig.trial(request)) == ["A", "B"]
     found = carry_out(survey(rig.home, frozenset({"round-c-r1"}), Policy()))
     assert [(item.kind, item.flaw) for item in found if item.kind == "run"] == [("run", "")]
     assert left(rig.trial(request)) == []

@@ -73,6 +73,7 @@ def test_a_high_load_counts_as_far_as_something_else_than_trials_runs_now(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (3.2, 1.0, 1.0))
+    monkeypatch.setattr(processors, "trial_pids", list)  # other tests run some
     quiet = DeviceSet(name="a", load=0.5)
     assert host(running=1).busy(quiet) == ""  # what ran has ended: it was the trial before
     assert host(running=4).busy(quiet) == (
@@ -85,17 +86,14 @@ def test_a_high_load_counts_as_far_as_something_else_than_trials_runs_now(
 def test_what_a_trial_runs_is_no_load_of_others(tmp_path: Path) -> None:
     spin = (sys.executable, "-c", "print(flush=True)\nwhile True: pass")
 
-    def counted(job: str) -> int:
+    for job, is_trial in (("trial-1", True), ("agent-1", False)):
         environment = {**os.environ, "ORCH_JOB": str(tmp_path / job)}
         with subprocess.Popen(spin, env=environment, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
-            most = max(processors._of_trials() for _ in range(20))
+            assert (process.pid in processors.trial_pids()) is is_trial
+            assert max(processors.running([process.pid]) for _ in range(20)) == 1
             process.kill()
-        return most
-
-    assert counted("trial-1") == 1
-    assert counted("agent-1") == 0
 
 
 def test_what_runs_beside_measurements_keeps_off_their_processors() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from orch.activities.slots import held
 from orch.activities.trials.leases import take
+from orch.activities.trials.sides import Side
 from orch.workflows.model.exit import ExitKind
 from orch.workflows.model.round.plan import DeviceSet
 from orch.workflows.model.round.ticket import Cause
@@ -101,7 +102,7 @@ def test_nothing_tells_a_run_its_pair_or_its_side(make_rig: Callable[..., Any]) 
     texts = printed(rig.trial(built))
     anonymous = {re.sub(r"/runs/[0-9a-f]{12}/", "/runs/X/", text) for text in texts}
     assert len(texts) == 8
-    assert len({re.sub("/(base|candidate)/", "/SIDE/", text) for text in anonymous}) == 1
+    assert len({re.sub("/[AB]/", "/SIDE/", text) for text in anonymous}) == 1
     assert "ORCH_JOB" in next(iter(anonymous))
 
 
@@ -202,7 +203,7 @@ def test_an_output_that_shows_the_validator_something_else_is_refused(
 ) -> None:
     rig = make_rig()
     built = rig.building("0" * 40)
-    expected = rig.trial(built).place("base").tree / "expected"  # the next measurement's, whose number is known
+    expected = rig.trial(built).place(Side.BASE).tree / "expected"  # the next measurement's, whose number is known
     expected = Path(str(expected).replace("i2-c1-b1", "i2-c2-b2"))
     code = f"cp() {{ {trick.format(expected=expected)}; }}\n"
     found = rig.measure(rig.candidate({"code.sh": code}))
@@ -273,7 +274,7 @@ def test_afterwards_facts_and_logs_are_left_and_nothing_else(rig: Any) -> None:
     built = rig.building(rig.candidate({"knob": "80.0"}))
     first = rig.measured(rig.measuring(built))
     folder = rig.trial(built).folder
-    assert not [path for name in ("base", "candidate", "runs", ".trash-*") for path in folder.glob(name)]
+    assert not [path for name in ("A", "B", "runs", ".trash-*") for path in folder.glob(name)]
     assert held(rig.home.ports) == {}
     assert is_free(f"cpu-{MINE[0]}")
     assert rig.measured(rig.measuring(built)) == first

@@ -190,7 +190,7 @@ async def test_a_cancelled_measurement_ends_its_trial_and_gives_everything_back(
     await cancelled(running, environment, ActivityCancellationDetails(cancel_requested=True))
     assert find_jobs(trial.folder) == []
     assert is_free(f"cpu-{MINE[0]}")
-    assert not (trial.folder / "base").exists()
+    assert not (trial.folder / "A").exists()
     assert not (trial.folder / "runs").exists()
 
 
