@@ -20,6 +20,9 @@ MODEL_ALSO = {"calendar", "hashlib", "json", "pydantic"}
 EFFECTS = {"open", "print", "input", "eval", "exec", "__import__", "breakpoint"}
 
 RULES = sorted((WORKFLOWS / "rules").glob("*.py"))
+PARTS = sorted((WORKFLOWS / "rules").glob("*/*.py"))
+"""The files of rules that are folders."""
+
 MODEL = sorted((WORKFLOWS / "model").glob("*.py"))
 
 
@@ -53,12 +56,18 @@ def test_rules_import_the_model_and_pure_modules_only(path: Path) -> None:
     assert foreign(path, PURE, "..model.") == []
 
 
+@pytest.mark.parametrize("path", PARTS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_parts_of_a_rule_import_the_model_and_one_another_only(path: Path) -> None:
+    own = [name for name in imports(path) if name.startswith(".") and not name.startswith("..")]
+    assert set(foreign(path, PURE, "...model.")) == set(own)
+
+
 @pytest.mark.parametrize("path", MODEL, ids=lambda path: path.name)
 def test_values_import_other_values_and_pure_modules_only(path: Path) -> None:
     assert foreign(path, PURE | MODEL_ALSO, ".") == []
 
 
-@pytest.mark.parametrize("path", [*RULES, *MODEL], ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("path", [*RULES, *PARTS, *MODEL], ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_nothing_calls_an_effect(path: Path) -> None:
     calls = (node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
     assert not EFFECTS & {func.id for func in calls if isinstance(func, ast.Name)}

@@ -31,7 +31,7 @@ def rerun_views(events: Sequence[Event]) -> tuple[RerunView, ...]:
     for rerun in (event.rerun for event in every(events, ev.HeadRerun)):
         by_step = gains if len(rerun.lanes) == 1 else steps
         promised = {"tickets": _sum(gains, rerun.lanes), "steps": _sum(by_step, rerun.lanes)}
-        found.append(RerunView(**dict(rerun), **promised))
+        found.append(RerunView.model_validate({**dict(rerun), **promised}))
     return tuple(found)
 
 
