@@ -10,9 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from ..workflows.model.round.campaign import CampaignState, Record, RecordRound, Revision, RoundRecord
 from ..workflows.rules.campaign import superseded
@@ -43,6 +44,15 @@ def read_record(home: Home, campaign: str) -> Record:
         return Record(state=CampaignState(campaign=campaign))
     with _locked(folder):
         return _read(folder, campaign)
+
+
+def documents(home: Home, campaign: str) -> list[dict[str, Any]]:
+    """The ledger documents of the campaign's rounds that were recorded; one that is no JSON is left out."""
+    found = []
+    for path in sorted((home.campaign(campaign) / ROUNDS).glob("*.json")):
+        with suppress(ValueError):
+            found.append(json.loads(path.read_bytes()))
+    return found
 
 
 def record_round(home: Home, request: RecordRound) -> RoundRecord:

@@ -28,13 +28,14 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run has to bring: where from, where to, and in which store."""
+    """What a run has to bring: where from, where to, and in which store; `chain`: as commits from one to the other."""
 
     run: str
     repo: str
     store: str
     start: Sha
     head: Sha
+    chain: bool = False
 
 
 async def outcome(link: Link, run: str) -> Outcome:
@@ -48,7 +49,7 @@ def _of_round(run: str, events: Sequence[Event]) -> Outcome:
     if started is None or ready is None:
         raise RefusedError(f"{run} has no incumbent yet", hint=f"orch show {run}")
     head = (decided.incumbent if decided else None) or ready.incumbent
-    return Outcome(run=run, repo=started.repo, store=ready.store, start=ready.incumbent, head=head)
+    return Outcome(run=run, repo=started.repo, store=ready.store, start=ready.incumbent, head=head, chain=True)
 
 
 def _of_goal(run: str, events: Sequence[Event]) -> Outcome:
@@ -68,7 +69,9 @@ async def promote(link: Link, run: str, target: PromoteTarget | None) -> Promoti
     _require_verified(run, await all_events(link, run))
     _require_tree(link, found)
     to = target or PromoteTarget()
-    request = Promote(run=run, repo=found.repo, store=found.store, old=found.start, new=found.head, target=to)
+    request = Promote(
+        run=run, repo=found.repo, store=found.store, old=found.start, new=found.head, target=to, chain=found.chain
+    )
     moved = await asyncio.to_thread(promotion.promote, link.home, request)
     _record(link, run, moved)
     return moved

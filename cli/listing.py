@@ -15,11 +15,10 @@ from ..activities.home import Home
 from ..workflows.model.base import Value
 from ..workflows.model.event import Event, RunEnded
 from ..workflows.model.goal import GoalRequest
-from ..workflows.model.round.request import RoundRequest
 from ..workflows.model.round.view import RoundView
 from ..workflows.model.view import RunStatus
 from .link import RPC_TIMEOUT, Link
-from .round_render import round_title
+from .round_words import round_title
 from .talk import one_line
 from .views import AnyView, view_of
 
@@ -72,23 +71,16 @@ def has_ended(events: Iterable[Event]) -> bool:
     return any(isinstance(event, RunEnded) for event in events)
 
 
-def search_attributes(request: GoalRequest | RoundRequest) -> TypedSearchAttributes:
+def search_attributes(request: GoalRequest) -> TypedSearchAttributes:
     """What makes a run findable."""
-    kind = "goal" if isinstance(request, GoalRequest) else "round"
-    pairs = ((KIND, kind), (REPO, request.label or request.repo), (STATUS, RunStatus.RUNNING.value))
+    pairs = ((KIND, "goal"), (REPO, request.label or request.repo), (STATUS, RunStatus.RUNNING.value))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
 
 
-def memo(request: GoalRequest | RoundRequest) -> dict[str, str]:
+def memo(request: GoalRequest) -> dict[str, str]:
     """What `orch list` shows of a run without asking its workflow."""
-    goal = one_line(request.contract.goal, 100) if isinstance(request, GoalRequest) else _title(request)
-    noted = {"goal": goal, "promote": str(request.promote)}
+    noted = {"goal": one_line(request.contract.goal, 100), "promote": str(request.promote)}
     return {**noted, "repo": request.repo} if request.label else noted
-
-
-def _title(request: RoundRequest) -> str:
-    plan = request.plan
-    return round_title(plan.campaign, plan.id, len(plan.lanes))
 
 
 async def list_runs(link: Link, *, live: bool = False) -> list[RunRow]:
@@ -146,13 +138,12 @@ def _on_disk(link: Link) -> list[RunRow]:
 
 
 def _row_of(view: AnyView) -> RunRow:
-    round_ = round_title(view.campaign, view.round, len(view.lanes)) if isinstance(view, RoundView) else ""
     return RunRow(
         id=view.id,
         kind=view.kind,
         status=view.status,
         repo=view.repo,
-        goal=round_ if isinstance(view, RoundView) else one_line(view.goal, 100),
+        goal=round_title(view) if isinstance(view, RoundView) else one_line(view.goal, 100),
         promote=view.promote,
         started_at=view.started_at,
         ended_at=view.ended_at,

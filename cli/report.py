@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..workflows.model.event import Event
     from ..workflows.model.round.view import RoundView
     from .client import Client
+    from .reporting.round_page import RoundReport
 
 
 @click.command()
@@ -50,23 +51,29 @@ def _write(path: Path, text: str) -> None:
 
 
 async def _page(client: Client, run: str) -> str:
+    import asyncio
+
     from ..workflows.model.round.view import RoundView
     from .reporting.goal_page import goal_page
-    from .reporting.round_page import RoundReport, round_page
+    from .reporting.round_page import round_page
     from .runs import all_events
 
     view, events = await client.look(run), await all_events(client.link, run)
     if isinstance(view, RoundView):
-        return round_page(RoundReport(view, events, _rounds(client, view)))
+        return round_page(await asyncio.to_thread(_report, client, view, events))
     return goal_page(view)
 
 
-def _rounds(client: Client, view: RoundView) -> list[RoundView]:
-    """All rounds of the campaign whose ledgers lie here, oldest first; this one as it stands now."""
-    from .listing import read_ledger
+def _report(client: Client, view: RoundView, events: list[Event]) -> RoundReport:
+    """The round with what its campaign's record says of it and of the other rounds."""
+    from ..activities.campaigns import documents, read_record
+    from .reporting.round_page import RoundReport
     from .round_chain import in_order
-    from .views import is_round
 
-    folders = (client.home.root / "runs").glob(f"round-{view.campaign}-*")
-    ledgers: list[tuple[Event, ...]] = [read_ledger(client.home, folder.name) for folder in folders]
-    return in_order(view, [events for events in ledgers if is_round(events)])
+    rows = read_record(client.home, view.campaign).revisions if view.campaign else ()
+    return RoundReport(
+        view=view,
+        events=events,
+        rounds=in_order(view, documents(client.home, view.campaign)),
+        revisions=tuple(row for row in rows if row.run == view.id),
+    )

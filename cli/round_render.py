@@ -67,11 +67,6 @@ def round_summary(view: RoundView) -> str:
     return f"{view.status.value}{why} · {counts}, {view.device_hours:.2f} device-hours"
 
 
-def round_title(campaign: str, name: str, lanes: int) -> str:
-    """What a list says of a round in the place of a goal."""
-    return f"round {name} of {campaign}: {plural(lanes, 'lane')}"
-
-
 def _head(view: RoundView, link: str) -> Iterator[str]:
     yield f"{view.id}  {view.status.value}"
     digest = f", plan {view.plan_digest[:12]}" if view.plan_digest else ""
@@ -176,4 +171,6 @@ def _result(view: RoundView) -> Iterator[str]:
         yield f"new incumbent {view.new_incumbent[:12]}: {plural(len(view.chain), 'commit')}, of {', '.join(kept)}"
     elif view.decided:
         yield f"the incumbent {(view.incumbent or '')[:12]} stays"
+    if view.record and view.record.moved:
+        yield f"the campaign had moved on to {view.record.moved[:12]} meanwhile: this incumbent was not taken"
     yield from promotion_lines(view.promoted)

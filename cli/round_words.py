@@ -96,6 +96,11 @@ def round_sentence(reason: Reason[RunReason]) -> str:
     return sentence(reason, ENDS)
 
 
+def round_title(view: RoundView) -> str:
+    """What a list says of a round in the place of a goal."""
+    return f"round {view.round} of campaign {view.campaign}"
+
+
 def lane_words(lane: LaneView) -> str:
     """Where a lane is, or why it stopped."""
     never = lane.end is None and lane.deadline is None

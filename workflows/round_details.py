@@ -25,21 +25,20 @@ def round_details(view: RoundView) -> str:
         blocks.append("### Composition\n\n" + table(STEPS, _steps(view)))
     blocks += [f"rerun: {line}" for line in _reruns(view)]
     text = "\n\n".join(blocks)
-    rows = [_ticket(view, ticket) for ticket in sorted(view.tickets, key=lambda one: one.at)]
-    if not rows:
-        return text
-    return f"{text}\n\n### Tickets\n\n{_newest(rows, MAX_CHARS - len(text), view.id)}"
+    return f"{text}\n\n### Tickets\n\n{_newest(view, MAX_CHARS - len(text))}" if view.tickets else text
 
 
-def _newest(rows: list[tuple[str, ...]], room: int, run: str) -> str:
-    """The newest rows that fit, oldest first."""
+def _newest(view: RoundView, room: int) -> str:
+    """The newest tickets that fit, oldest first."""
     kept: list[tuple[str, ...]] = []
-    for each in reversed(rows):
+    for ticket in sorted(view.tickets, key=lambda one: one.at, reverse=True):
+        each = _ticket(view, ticket)
         room -= sum(len(part) + 5 for part in each) + 5
         if room < 0 and kept:
             break
         kept.insert(0, each)
-    more = f"\n\n({len(rows) - len(kept)} earlier tickets: `orch show {run}`)" if len(kept) < len(rows) else ""
+    missing = len(view.tickets) - len(kept)
+    more = f"\n\n({missing} earlier tickets: `orch show {view.id}`)" if missing else ""
     return table(TICKETS, kept) + more
 
 
@@ -58,6 +57,8 @@ def _head(view: RoundView) -> Iterator[str]:
         yield f"new incumbent `{view.new_incumbent[:12]}`: {gain}"
     elif view.decided:
         yield "the incumbent stays"
+    if view.record and view.record.moved:
+        yield f"the campaign had moved on to `{view.record.moved[:12]}` meanwhile: this incumbent was not taken"
     if view.promoted:
         where = cell(view.promoted.branch or view.promoted.mode.value, 200)
         yield f"promoted to {where}: {reason_text(view.promoted.refused) if view.promoted.refused else 'yes'}"
@@ -70,9 +71,14 @@ def _queue(view: RoundView) -> str:
 
 
 def _device(device: DeviceView) -> str:
-    what = device.ticket if device.state is DeviceState.MEASURING else cell(device.why, 100)
+    what = {
+        DeviceState.IDLE: "",
+        DeviceState.MEASURING: f" {device.ticket}",
+        DeviceState.WAITING: f" with {device.ticket}: {cell(device.why, 100)}",
+        DeviceState.PAUSED: f": {cell(device.why, 100)}",
+    }[device.state]
     busy = "" if device.busy is None else f", held {device.busy:.0%} of the time"
-    return " ".join(filter(None, (device.name, device.state.value, what))) + busy
+    return f"{device.name} {device.state.value}{what}{busy}"
 
 
 def _lane(view: RoundView, lane: LaneView) -> tuple[str, ...]:

@@ -71,8 +71,8 @@ def _lines(view: RoundView) -> Iterator[_Line]:
 
 
 def _range(view: RoundView, found: Evaluation, sigmas: float) -> tuple[float, float]:
-    """The gain less and plus its error so many times, as the axis has it."""
-    gain, error = found.gain or 0.0, sigmas * (found.error or 0.0)
+    """The gain less and plus what would have counted as one, as the axis has it."""
+    gain, error = found.gain or 0.0, sigmas * (found.error or 0.0) if found.needed is None else found.needed
     return _value(view, found, gain - error), _value(view, found, gain + error)
 
 

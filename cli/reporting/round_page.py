@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from ...workflows.gains import error_text, evaluation_text, gain_text, noise_text, unit_text
 from ...workflows.model.event import Event
+from ...workflows.model.round.campaign import Revision
 from ...workflows.model.round.event import RoundStarted
 from ...workflows.model.round.plan import Direction, RoundPlan
 from ...workflows.model.round.ticket import TicketState
 from ...workflows.model.round.view import RoundView
 from ..durations import show_duration
 from ..render import cost
+from ..round_chain import ChainRound
 from ..round_words import CAUSES, round_sentence
 from ..talk import plural
 from .branches import branches
@@ -25,6 +27,7 @@ from .round_tables import (
     guard_table,
     lane_table,
     rerun_table,
+    revision_table,
     step_table,
     ticket_table,
 )
@@ -36,11 +39,12 @@ from .timeline import timeline
 
 @dataclass(frozen=True)
 class RoundReport:
-    """What a report is made of: a round, its events, and all known rounds of its campaign, oldest first."""
+    """A round with its events, all known rounds of its campaign, and what the campaign's record says of this one."""
 
     view: RoundView
     events: Sequence[Event]
-    rounds: Sequence[RoundView] = ()
+    rounds: Sequence[ChainRound] = ()
+    revisions: Sequence[Revision] = ()
 
 
 def round_page(report: RoundReport) -> str:
@@ -60,9 +64,14 @@ def _header(view: RoundView) -> Html:
         el("p", "Optimization round", class_="kicker"),
         el("h1", view.round, el("small", f" of campaign {view.campaign}")),
         el("p", gain, class_=f"verdict {kind}"),
-        [el("p", f"warning: {warning}", class_="warning") for warning in view.warnings],
+        [el("p", f"warning: {warning}", class_="warning") for warning in (*view.warnings, *_overtaken(view))],
         el("dl", list(_tiles(view)), class_="tiles"),
     )
+
+
+def _overtaken(view: RoundView) -> Iterator[str]:
+    if view.record and view.record.moved:
+        yield f"the campaign had moved on to {view.record.moved[:12]} meanwhile: this incumbent was not taken"
 
 
 def _tiles(view: RoundView) -> Iterator[Html]:
@@ -95,11 +104,7 @@ def _sections(report: RoundReport) -> Iterator[Html]:
         yield section("Lanes and composition", figure(drawing, LEGEND))
     yield section("Composition", step_table(view), rerun_table(view), note=RATIOS if view.steps else "")
     if drawing := gains_plot(view):
-        sigmas = view.gates.sigmas if view.gates else 2
-        caption = (
-            f"bars: {sigmas:g} standard errors of the noise; dashed: the rollback line, below which no gain is kept"
-        )
-        yield section("Gains", figure(drawing, caption))
+        yield section("Gains", figure(drawing, BARS))
     yield section("Lanes", lane_table(view))
     yield section("Tickets", ticket_table(view, events), note=SAMPLES if view.tickets else "")
     if drawing := timeline(view, events):
@@ -107,7 +112,8 @@ def _sections(report: RoundReport) -> Iterator[Html]:
     yield section("The incumbent against itself", guard_table(view, events))
     yield section("Attempts", _attempts(view))
     yield section("Rejected", _rejects(view))
-    if len(report.rounds) > 1 and (drawing := rounds_chain(report.rounds, view.id)):
+    yield section("Search plan", revision_table(view, report.revisions), note=REVISIONS if report.revisions else "")
+    if drawing := rounds_chain(report.rounds, view.id):
         yield section("Rounds of the campaign", figure(drawing, ROUNDS))
     started = next((event for event in events if isinstance(event, RoundStarted)), None)
     if started:
@@ -119,6 +125,11 @@ RATIOS = (
     "the lane is orthogonal to those before, well below where it chases the same bottleneck, above where they "
     "reinforce each other."
 )
+BARS = (
+    "A bar that reaches zero is no gain: it is as long, to each side, as the least gain that the noise lets count. "
+    "Dashed: the rollback line, below which no gain is kept."
+)
+REVISIONS = "Where the entries of the campaign's search plan stand after this round."
 SAMPLES = "Each point is a run of the benchmark: the incumbent above, the candidate below, a stroke at the mean."
 
 

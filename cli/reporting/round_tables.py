@@ -8,8 +8,10 @@ from ...workflows.details import agent_label
 from ...workflows.gains import UNKNOWN, error_text, evaluation_text, gain_text, noise_text, ratio_text, unit_text
 from ...workflows.model.event import Event
 from ...workflows.model.round import event as ev
+from ...workflows.model.round.campaign import Revision
+from ...workflows.model.round.plan import EntryStatus
 from ...workflows.model.round.ticket import TicketState
-from ...workflows.model.round.trial import Evaluation, Judgement, Measurement
+from ...workflows.model.round.trial import Evaluation, Judgement, Measurement, Scale
 from ...workflows.model.round.view import LaneView, RoundView, TicketView
 from ..durations import show_duration
 from ..render import cost
@@ -148,6 +150,29 @@ def guard_table(view: RoundView, events: Sequence[Event]) -> Html:
         if isinstance(event, ev.GuardMeasured)
     ]
     return table(("at", "device set", "result", "noise from here on", "why", "samples"), rows)
+
+
+def revision_table(view: RoundView, rows: Sequence[Revision]) -> Html:
+    """One row per entry: what the campaign's record says of it since this round."""
+    kinds = {EntryStatus.KEPT: "good", EntryStatus.REJECTED: "bad", EntryStatus.PLANNED: "open"}
+    found = [
+        (
+            el("span", row.entry, class_="keep"),
+            row.lane,
+            mark(row.status.value, kinds[row.status]),
+            gain_text(row.gain, _scale(view, row.ticket), view.metric),
+            one_line(row.why, 300),
+            one_line(row.condition, 200) or UNKNOWN,
+        )
+        for row in rows
+    ]
+    return table(("entry", "lane", "is now", "gain", "why", "condition"), found, (3,))
+
+
+def _scale(view: RoundView, ticket: str) -> Scale:
+    """The scale of a ticket's gain."""
+    found = (one.evaluation.scale for one in view.tickets if one.ticket == ticket and one.evaluation)
+    return next(found, Scale.LOG)
 
 
 def attempt_rows(lane: LaneView) -> Iterator[tuple[Child, ...]]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ...workflows.gains import evaluation_text, gain_text
 from ...workflows.model.round.trial import Scale
-from ...workflows.model.round.view import RoundView
-from ..round_words import round_sentence
+from ..round_chain import ChainRound
 from ..talk import one_line
 from .marks import cross, drawing, hint, label
 from .markup import Html, el, join
@@ -22,21 +21,21 @@ LEGEND = "each gain is the rerun's, below it that of all rounds so far; a cross:
 class _Stop:
     """A round with where it begins and ends: `total` is the gain of all rounds up to it, in the ledger's scale."""
 
-    view: RoundView
+    round: ChainRound
     x: float
     before: float
     total: float
     broken: bool
 
 
-def rounds_chain(rounds: Sequence[RoundView], current: str) -> Html:
-    """The drawing; the round that is reported is named in bold. Nothing when no round was decided."""
-    stops = list(_stops([view for view in rounds if view.decided]))
-    if not stops:
+def rounds_chain(rounds: Sequence[ChainRound], current: str) -> Html:
+    """The drawing; the round that is reported is named in bold. Nothing for a campaign's only round."""
+    stops = list(_stops(rounds))
+    if len(stops) < 2:
         return Html("")
     highest = max(*(stop.total for stop in stops), 1e-9)
-    parts = [_stop(stop, highest, bold=stop.view.id == current) for stop in reversed(stops)]
-    first = stops[0].view.incumbent or ""
+    parts = [_stop(stop, highest, bold=stop.round.run == current) for stop in reversed(stops)]
+    first = stops[0].round.incumbent
     root = (
         hint(f"incumbent {first}", el("circle", cx=LEFT, cy=_y(0.0, highest), r=9, class_="base")),
         label(first[:8], LEFT, _y(0.0, highest) + 26, "muted", "middle"),
@@ -45,13 +44,13 @@ def rounds_chain(rounds: Sequence[RoundView], current: str) -> Html:
     return drawing(width, TOP + RISE + 64, "incumbents of the campaign, round by round", *parts, *root)
 
 
-def _stops(rounds: Sequence[RoundView]) -> Iterator[_Stop]:
+def _stops(rounds: Sequence[ChainRound]) -> Iterator[_Stop]:
     total, head = 0.0, None
-    for n, view in enumerate(rounds, 1):
-        found = view.confirmed
+    for n, one in enumerate(rounds, 1):
+        found = one.confirmed
         before, total = total, total + (found.gain or 0.0 if found else 0.0)
-        yield _Stop(view, LEFT + GAP * n, before, total, broken=head is not None and view.incumbent != head)
-        head = view.new_incumbent or view.incumbent
+        yield _Stop(one, LEFT + GAP * n, before, total, broken=head is not None and one.incumbent != head)
+        head = one.new_incumbent or one.incumbent
 
 
 def _y(total: float, highest: float) -> float:
@@ -59,20 +58,18 @@ def _y(total: float, highest: float) -> float:
 
 
 def _stop(stop: _Stop, highest: float, *, bold: bool) -> Html:
-    view, x, y, begin = stop.view, stop.x, _y(stop.total, highest), _y(stop.before, highest)
-    half, won = x - GAP / 2, view.new_incumbent is not None
+    one, x, y, begin = stop.round, stop.x, _y(stop.total, highest), _y(stop.before, highest)
+    half, won = x - GAP / 2, one.new_incumbent is not None
     way = f"M{x - GAP:.1f} {begin:.1f}C{half:.1f} {begin:.1f} {half:.1f} {y:.1f} {x:.1f} {y:.1f}"
-    kept = [lane.id for lane in view.lanes if lane.kept]
-    about = f"round {view.round}: {round_sentence(view.reason) if view.reason else view.phase.value}"
-    scale = view.confirmed.scale if view.confirmed else Scale.LOG
+    scale = one.confirmed.scale if one.confirmed else Scale.LOG
     lines = (
-        label(one_line(view.round, 18), x, y - 34, "strong" if bold else None, "middle"),
-        label(evaluation_text(view.confirmed, view.metric) if won else "no gain", x, y - 18, "muted", "middle"),
-        label(gain_text(stop.total, scale, view.metric) if won else "", x, y + 28, "strong", "middle"),
-        label(one_line(", ".join(kept), 24), x, y + 44, "muted", "middle"),
+        label(one_line(one.name, 18), x, y - 34, "strong" if bold else None, "middle"),
+        label(evaluation_text(one.confirmed, one.metric) if won else "no gain", x, y - 18, "muted", "middle"),
+        label(gain_text(stop.total, scale, one.metric) if won else "", x, y + 28, "strong", "middle"),
+        label(one_line(", ".join(one.kept), 24), x, y + 44, "muted", "middle"),
     )
     return hint(
-        about,
+        f"round {one.name}: {one.why}",
         el("path", d=way, class_="way" if won else "left"),
         cross(x - GAP + 24, begin, 6) if stop.broken else join(),
         el("circle", cx=x, cy=y, r=9, class_="won" if won else "none"),

@@ -12,13 +12,17 @@ import pytest
 
 from orch import Client
 from orch.activities.artifacts import append_events
+from orch.activities.campaigns import record_round
 from orch.activities.home import Home
 from orch.activities.store import Store, ensure_bare
 from orch.worker.state import open_state
 from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import Event
+from orch.workflows.model.round.campaign import RecordRound, Revision
 from orch.workflows.model.round.event import RoundDecided, RoundReady, RoundStarted, TicketQueued
+from orch.workflows.model.round.plan import EntryStatus
 from orch.workflows.model.round.view import RoundView
+from orch.workflows.rules.round_document import round_document
 from orch.workflows.rules.round_projection import project_round
 
 from ..rounds.stories import ROUND, composed, fruitless
@@ -46,7 +50,7 @@ def test_list_shows_rounds_beside_goals(orch: Any, ended: Home) -> None:
     (row,) = json.loads(orch("list", "--json").stdout)
 
     assert (row["id"], row["kind"], row["status"]) == (ROUND, "round", "succeeded")
-    assert (row["goal"], row["promote"]) == ("round r1 of parser: 3 lanes", "branch:faster")
+    assert (row["goal"], row["promote"]) == ("round r1 of campaign parser", "branch:faster")
 
 
 def test_show_prints_the_view_of_a_round(orch: Any, ended: Home) -> None:
@@ -245,16 +249,28 @@ def test_report_that_cannot_be_written_is_refused(orch: Any, ended: Home, tmp_pa
     assert "cannot be written" in done.stderr
 
 
-def test_report_draws_the_rounds_of_its_campaign(orch: Any, ended: Home) -> None:
-    begun = composed()[0]
-    assert isinstance(begun, RoundStarted)
-    next_plan = begun.plan.model_copy(update={"id": "r2"})
-    facts = {"run": "round-parser-r2", "plan": next_plan, "at": "2026-04-01T00:00:00Z"}
-    later = begun.model_copy(update=facts)  # what follows is the same, as the campaign's next round
-    append_events(ended, "round-parser-r2", [later, *composed()[1:]])
-    append_events(ended, "round-parser-x", fruitless()[:2])
+def test_report_draws_what_the_campaigns_record_says(orch: Any, ended: Home) -> None:
+    for events, name in ((fruitless(), "r0"), (composed(), "r1")):
+        begun = events[0]
+        assert isinstance(begun, RoundStarted)
+        plan = begun.plan.model_copy(update={"id": name})
+        run = f"round-parser-{name}"
+        document = round_document(events, project_round(events)) | {"run": run, "round": name}
+        row = Revision(
+            campaign="parser",
+            round=name,
+            run=run,
+            entry="e",
+            lane="tokens",
+            status=EntryStatus.REJECTED,
+            why=f"of {name}",
+        )
+        record = RecordRound(run=run, store="s", plan=plan, document=document, revisions=(row,))
+        record_round(ended, record)
 
     text = orch("report", ROUND, "-o", "-").stdout
 
     assert "Rounds of the campaign" in text
-    assert ">r2</text>" in text
+    assert ">r0</text>" in text
+    assert "<td>of r1</td>" in text
+    assert "of r0" not in text

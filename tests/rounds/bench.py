@@ -44,6 +44,7 @@ class Bench:
             gain=gain,
             gain_unit=fmean(a - b for a, b in sides),
             error=error,
+            needed=2 * error,
             order_effect=abs(fmean(logs[::2]) - fmean(logs[1::2])),
             base=fmean(a for a, _ in sides),
             candidate=fmean(b for _, b in sides),

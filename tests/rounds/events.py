@@ -124,7 +124,11 @@ class Story:
         found = self.measure(self.plan.incumbent, self.plan.incumbent, 1.0, 1.0 - drift, device)
         self._guards += not drift
         pairs = len(found.pairs) * self._guards
-        noise = Noise(scale=Scale.LOG, sigma=self.bench.sigma, pairs=pairs, base=BASE_MS) if pairs else None
+        noise = (
+            Noise(scale=Scale.LOG, sigma=self.bench.sigma, pairs=pairs, measurements=self._guards, base=BASE_MS)
+            if pairs
+            else None
+        )
         why = f"sigma {self.bench.sigma:.4f}, difference {drift:.4f}"
         result = GuardResult(passed=not drift, noise=noise, why=why)
         self.record(ev.GuardMeasured, found.held_s, measurement=found, result=result, noise=noise)

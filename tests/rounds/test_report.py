@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -20,12 +21,14 @@ from orch.cli.reporting.round_page import RoundReport, round_page
 from orch.cli.reporting.rounds_chain import rounds_chain
 from orch.cli.reporting.samples import samples
 from orch.cli.reporting.timeline import timeline
-from orch.cli.round_chain import in_order
+from orch.cli.round_chain import in_order, of_document, of_view
+from orch.workflows.model.round.campaign import Revision
 from orch.workflows.model.round.event import TicketMeasured
 from orch.workflows.model.round.lane import LaneEnd
-from orch.workflows.model.round.plan import Command, Commands
+from orch.workflows.model.round.plan import Command, Commands, EntryStatus
 from orch.workflows.model.round.trial import Scale
 from orch.workflows.model.view import RunStatus, RunView
+from orch.workflows.rules.round_document import Document, round_document
 from orch.workflows.rules.round_projection import project_round
 
 from .events import PLAN, Story, lane
@@ -192,28 +195,49 @@ def test_every_run_of_the_benchmark_is_a_point() -> None:
     assert samples(None, PLAN.metric) == ""
 
 
+def document(name: str, **facts: str) -> Document:
+    events = STORIES[name]()
+    return {**round_document(events, project_round(events)), **facts}
+
+
 def test_rounds_of_a_campaign_are_a_chain_of_incumbents() -> None:
     first = project_round(composed())
-    lost = project_round(fruitless()).model_copy(
-        update={"id": "2", "round": "r2", "incumbent": first.new_incumbent, "started_at": "2026-03-05"}
-    )
-    odd = project_round(fallen_back()).model_copy(update={"id": "3", "round": "r3", "started_at": "2026-03-06"})
+    assert first.new_incumbent is not None
+    lost = document("fruitless", run="2", round="r2", incumbent=first.new_incumbent, started_at="2026-03-05")
+    odd = document("fallen_back", run="3", round="r3", started_at="2026-03-06")
 
-    drawing = rounds_chain([first, lost, odd], "3")
+    drawing = rounds_chain(in_order(first, [odd, lost]), "3")
 
     counts = drawn(drawing)
     assert (counts["won"], counts["none"], counts["cross"]) == (2, 1, 1)
-    assert {"r1", "r2", "r3", "no gain", "tokens, output"} <= set(texts(drawing))
-    assert rounds_chain([project_round(composed()[:3])], "") == ""
+    assert [text for text in texts(drawing) if text in {"r1", "r2", "r3"}] == ["r3", "r2", "r1"]
+    assert {"no gain", "tokens, output"} <= set(texts(drawing))
 
 
-def test_rounds_are_ordered_by_their_beginning_and_those_of_other_campaigns_left_out() -> None:
+def test_a_campaigns_only_round_is_no_chain() -> None:
+    assert rounds_chain(in_order(project_round(composed()), []), "") == ""
+
+
+@pytest.mark.parametrize("name", ["composed", "fallen_back", "fruitless"])
+def test_a_round_reads_the_same_from_its_document(name: str) -> None:
+    view = project_round(STORIES[name]())
+
+    assert of_document(document(name)) == replace(of_view(view), why=of_document(document(name)).why)  # type: ignore[union-attr]
+
+
+def test_a_round_that_goes_on_is_shown_as_it_stands_not_as_it_was_recorded() -> None:
     view = project_round(composed())
-    other = Story(PLAN.model_copy(update={"campaign": "else", "id": "r9"})).events
-    later = Story(PLAN.model_copy(update={"id": "r2"}))
-    later.events[0] = later.events[0].model_copy(update={"at": "2027-01-01T00:00:00+00:00"})
 
-    assert [one.round for one in in_order(view, [later.events, other, composed()])] == ["r1", "r2"]
+    assert in_order(view, [document("composed")]) == [of_view(view)]
+
+
+@pytest.mark.parametrize(
+    "other", [{}, {"schema": 2}, {"schema": 1}, {**document("composed"), "plan": None}, {"schema": 1, "composition": 3}]
+)
+def test_a_document_that_is_not_understood_is_left_out(other: Document) -> None:
+    view = project_round(composed())
+
+    assert in_order(view, [other]) == [of_view(view)]
 
 
 EVIL = "</title></style><script>alert(1)</script>\"'><img src=x onerror=alert(1)>&amp;\u202e\x00"
@@ -234,7 +258,19 @@ def test_foreign_text_stays_text() -> None:
     it.end("tokens", LaneEnd.BROKEN, EVIL)
     view = project_round(it.events)
 
-    outline = Outline(round_page(RoundReport(view, it.events, [view, view])))
+    row = Revision(
+        campaign="parser",
+        round="r1",
+        run="x",
+        entry="e",
+        lane="tokens",
+        status=EntryStatus.KEPT,
+        why=EVIL,
+        condition=EVIL,
+    )
+    chain = [replace(of_view(view), name=EVIL, why=EVIL), of_view(view)]
+
+    outline = Outline(round_page(RoundReport(view, it.events, chain, [row])))
 
     assert not {tag for tag, _ in outline.tags} & {"script", "img", "b"}
     assert any("<script>alert(1)</script>" in text for text in outline.text)

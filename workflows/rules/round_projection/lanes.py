@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from ...model.budget import BindingState
 from ...model.event import Event
@@ -130,22 +131,22 @@ def _settled(event: ev.BindingSettled) -> AttemptView:
 
 
 def _tickets(lane: str, events: Sequence[Event]) -> tuple[TicketView, ...]:
-    found: dict[str, TicketView] = {}
+    """What became of a lane's tickets: each event adds to the facts of one, and the last word counts."""
+    found: dict[str, dict[str, Any]] = {}
     queued: dict[str, float] = {}
     for event in events:
         if isinstance(event, ev.TicketQueued):
             queued[event.submission.ticket] = event.time
         if isinstance(event, ev.TicketQueued | ev.TicketRejected) and (it := event.submission):
-            known = {"ticket": it.ticket, "at": event.at, "commit": it.commit, "files": it.files}
-            found[it.ticket] = TicketView.model_validate({"state": TicketState.QUEUED, **known})
-        for ticket, facts in _told(lane, event, found, queued):
-            found[ticket] = found[ticket].model_copy(update=facts)
-    return tuple(found.values())
+            facts = {"ticket": it.ticket, "at": event.at, "commit": it.commit, "files": it.files}
+            found[it.ticket] = {**facts, "state": TicketState.QUEUED, "put_back": 0}
+        for ticket, facts in _told(lane, event, queued):
+            found[ticket] |= facts
+            found[ticket]["put_back"] += isinstance(event, ev.TicketPutBack)
+    return tuple(TicketView(**facts) for facts in found.values())
 
 
-def _told(
-    lane: str, event: Event, found: dict[str, TicketView], queued: dict[str, float]
-) -> Iterator[tuple[str, dict[str, object]]]:
+def _told(lane: str, event: Event, queued: dict[str, float]) -> Iterator[tuple[str, dict[str, Any]]]:
     """What an event changes of which ticket."""
     match event:
         case ev.TicketRejected():
@@ -154,8 +155,7 @@ def _told(
             facts = {"device": event.device, "ordinal": event.measurement}
             yield event.ticket, {"state": TicketState.MEASURING, **facts}
         case ev.TicketPutBack():
-            times = found[event.ticket].put_back + 1
-            yield event.ticket, {"state": TicketState.QUEUED, "put_back": times}
+            yield event.ticket, {"state": TicketState.QUEUED}
         case ev.TicketMeasured():
             held = event.measurement.held_s
             facts = {"evaluation": event.evaluation, "held_s": held}
