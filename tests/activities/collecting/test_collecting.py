@@ -20,6 +20,7 @@ from orch.activities import artifacts
 from orch.activities.collecting import trash
 from orch.activities.collecting.found import Collected
 from orch.activities.collecting.plan import Policy, carry_out, collect, survey, suspects
+from orch.activities.lanes.desk import DESK, TAKEN, make_desk
 from orch.activities.repository import inspect
 from orch.activities.store import Store
 from orch.workflows.errors import RefusedError
@@ -63,6 +64,29 @@ def test_collection_frees_what_it_said_to_what_du_reports(state: Any, age: Age) 
     assert before - after > 20 * 50_000
     assert state.store.resolve(kept)
     assert state.store.git.ok("fsck", "--full", "--no-dangling")
+
+
+def test_desks_of_lanes_go_with_their_runs(state: Any, tmp_path: Path) -> None:
+    for run in ("dead", "closed", "live"):
+        state.begin(run)
+        folder = state.attempt(run)
+        (make_desk(folder) / "outbox" / "r1-l1-00000000").mkdir()
+        (folder / TAKEN).mkdir()
+        (folder / TAKEN / "r1-l1-00000000.json").write_text("{}" * 5000)
+        (folder / DESK / "status").rmdir()
+        (folder / DESK / "status").symlink_to(tmp_path)
+    state.close("closed")
+
+    found = collect(state.home, frozenset({"dead"}))
+
+    assert sorted(kinds(found)) == ["run", "workspace"]
+    assert not any(item.flaw for item in found)
+    left = {path.parts[-4]: path.name for path in state.home.root.glob(f"runs/*/attempts/*/{DESK}")}
+    assert left == {"live": DESK}
+    assert not list(state.home.root.glob(f"runs/[cd]*/attempts/*/{TAKEN}"))
+    assert tmp_path.is_dir()
+    assert all(item.bytes >= 10_000 for item in found)
+    assert collect(state.home, NOBODY) == []
 
 
 def test_objects_of_a_store_stay_while_a_run_may_use_it_or_they_are_young(state: Any, age: Age) -> None:

@@ -36,6 +36,7 @@ def test_canonical_manifest_is_read() -> None:
         (Entry(b"a", "000000", ""), Entry(b"b/\xe9", "100644", SHA), Entry(b"c", "120000", SHA)),
         hashlib.sha256(data).hexdigest(),
     )
+    assert isinstance(found, Manifest)
     assert canonical("r1", "l1", reversed(found.entries)) == data
 
 

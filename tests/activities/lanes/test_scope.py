@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,8 @@ class Held:
         return self.files[bytes.fromhex(link.id)].encode()
 
 
-def laid(*entries: Entry, links: Mapping[bytes, bytes] | None = None, **facts: str) -> Laid:
-    found = Manifest(**{"round": "r1", "lane": "l1", **facts}, entries=tuple(sorted(entries)), digest="")
-    return Laid(Held(FILES), found, links or {})
+def laid(*entries: Entry, links: Mapping[bytes, bytes] | None = None) -> Laid:
+    return Laid(Held(FILES), Manifest("r1", "l1", tuple(sorted(entries)), ""), links or {})
 
 
 def write(path: bytes, mode: str = "100644") -> Entry:
@@ -176,8 +176,9 @@ def test_each_flaw_has_its_cause(scope: Scope, expected: Cause, entries: tuple[E
 
 
 @pytest.mark.parametrize("facts", [{"round": "r2"}, {"lane": "l2"}])
-def test_manifest_for_another_lane_is_malformed(scope: Scope, facts: dict[str, str]) -> None:
-    assert cause(scope, laid(write(b"src/a.py"), **facts)) is Cause.MALFORMED
+def test_manifest_for_another_lane_is_malformed(scope: Scope, facts: dict[str, Any]) -> None:
+    manifest = replace(laid(write(b"src/a.py")).manifest, **facts)
+    assert cause(scope, Laid(Held(FILES), manifest, {})) is Cause.MALFORMED
 
 
 def test_globs_of_another_lane_come_before_the_own_ones(plan: Callable[..., RoundPlan]) -> None:
