@@ -81,6 +81,7 @@ _SUGGEST = {
     RunReason.NO_GAIN: "orch report {id} -o {id}.html shows what each lane tried; then plan other entries",
     RunReason.INCUMBENT_FAILS: "orch logs {id} --measurement 1, then mend the campaign's commands",
     RunReason.TOO_NOISY: "keep other work off the devices, pin processors, or raise the gates' pairs and repetitions",
+    RunReason.OVERTAKEN: "plan the lanes again: they start from the new incumbent then",
     RunReason.DEADLINE: "plan a round with a later deadline, fewer lanes or fewer submissions",
     RunReason.AGENT_UNUSABLE: "orch agents, then mend the key, the login or the quota, and plan the next round",
     RunReason.PROMOTION_REFUSED: "mend that, then: orch promote {id}   (or: orch promote {id} --to branch:NAME)",

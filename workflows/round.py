@@ -164,6 +164,8 @@ class Round:
         document = round_document(self._ledger.events, self._ledger.view())
         record = await self._steps.record(document, rows, incumbent)
         self._ledger.record(RoundRecorded, record=record)
+        if record.moved is not None:
+            return failed(RunReason.OVERTAKEN, by=record.moved[:12])
         if incumbent is None:
             return failed(
                 RunReason.NO_GAIN, measured=sum(t.evaluation is not None for t in self._state.tickets.values())

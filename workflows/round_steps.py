@@ -133,7 +133,8 @@ class RoundSteps:
     async def record(
         self, document: dict[str, Any], revisions: tuple[Revision, ...], incumbent: Sha | None
     ) -> RoundRecord:
-        """Write the ledger document and advance the campaign."""
+        """Write the ledger document and advance the campaign; of the noise the largest of any device set."""
+        noise = max(self._state.noise.values(), key=lambda found: found.sigma, default=None)
         record = RecordRound(
             run=self._request.run,
             store=self._state.store,
@@ -141,6 +142,7 @@ class RoundSteps:
             document=document,
             revisions=revisions,
             incumbent=incumbent,
+            noise=noise,
         )
         options = self.options(effects.STEP, "record the round")
         return await workflow.execute_activity(effects.record_round, record, **options)

@@ -34,7 +34,7 @@ Rewrite = Callable[..., ModuleType]
 HISTORIES = Path(__file__).parents[1] / "histories"
 NAMES = {cls: workflow._Definition.must_from_class(cls).name for cls in WORKFLOWS}
 RESULTS: dict[str, type[Any]] = {"Goal": RunView, "Attempt": Candidate, "Scheduled": RunView}
-OF_ROUNDS = {RunReason.INCUMBENT_FAILS, RunReason.TOO_NOISY, RunReason.NO_GAIN}
+OF_ROUNDS = {RunReason.INCUMBENT_FAILS, RunReason.TOO_NOISY, RunReason.NO_GAIN, RunReason.OVERTAKEN}
 NOT_RECORDED = {RunReason.SEAL_WAITING, RunReason.HOST_LOST, RunReason.INTERNAL, *OF_ROUNDS}
 """A reason to wait; a host that is away for a week; bugs."""
 

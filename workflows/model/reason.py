@@ -42,6 +42,7 @@ class RunReason(StrEnum):
     INCUMBENT_FAILS = "incumbent_fails"
     TOO_NOISY = "too_noisy"
     NO_GAIN = "no_gain"
+    OVERTAKEN = "overtaken"
     CANCELLED = "cancelled"
     HOST_LOST = "host_lost"
     INTERNAL = "internal"
