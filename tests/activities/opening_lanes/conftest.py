@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from temporalio.testing import ActivityEnvironment
@@ -39,6 +39,17 @@ from orch.workflows.model.round.plan import (
 )
 
 RUN = "round-c-r"
+
+T = TypeVar("T")
+
+
+def run(step: Awaitable[T]) -> T:
+    """What an activity brings, its loop ended."""
+
+    async def awaited() -> T:
+        return await step
+
+    return asyncio.run(awaited())
 
 
 def worker() -> ActivityEnvironment:
@@ -90,7 +101,7 @@ class Scene:
             promote=PromoteTarget.parse("none"),
             path=os.environ["PATH"],
         )
-        prepared = asyncio.run(worker().run(Runs(self.home).prepare_run, start))
+        prepared = run(worker().run(Runs(self.home).prepare_run, start))
         assert prepared.baseline, prepared.refused
         self.store, self.plan = prepared.store, round_plan(prepared.baseline.commit, **facts)
 
@@ -122,7 +133,7 @@ class Scene:
     def open(self, number: int = 1, *, left: float = 600, slots: int = 4) -> LaneOpened:
         """By a worker of its own."""
         lanes = Lanes(self.home, Admission(self.home, slots))
-        opened: LaneOpened = asyncio.run(worker().run(lanes.open_lane, self.request(number, left=left)))
+        opened: LaneOpened = run(worker().run(lanes.open_lane, self.request(number, left=left)))
         return opened
 
     def agent(
@@ -140,13 +151,13 @@ class Scene:
             prompt=prompt,
         )
         attempts = Attempts(self.home, Admission(self.home, 4))
-        report: AgentReport = asyncio.run(worker().run(attempts.run_agent, request))
+        report: AgentReport = run(worker().run(attempts.run_agent, request))
         return report
 
     def close(self, number: int = 1) -> None:
         attempts = Attempts(self.home, Admission(self.home, 4))
         request = CloseAttempt(attempt=self.key(number), store=self.store)
-        asyncio.run(worker().run(attempts.close_attempt, request))
+        run(worker().run(attempts.close_attempt, request))
 
 
 FILES: Mapping[str, str] = {"src/pkg/__init__.py": "SPEED = 1\n", "bench.py": "print(1)\n", ".gitignore": "*.pyc\n"}
