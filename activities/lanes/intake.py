@@ -116,9 +116,8 @@ class LaneIntake:
         submission = await in_thread(self._found, name) if known is None and self._room > -SPARE else None
         if submission:
             await in_thread(self._records.put, Taken(submission=submission))
-        await in_thread(self._board.drop, name)
-        if submission:
             await self._submit(submission)
+        await in_thread(self._board.drop, name)  # last: as long as it lies there, the wrapper knows the ticket
 
     def _found(self, name: str) -> Submission | None:
         with self._board.opened(OUTBOX) as outbox:

@@ -35,7 +35,6 @@ usage: .orch/round submit
            hand over the changed files that are yours; prints a ticket at once
        .orch/round status [TICKET] [--wait [SECONDS]]
            what became of a ticket, or of all; with --wait: once that changes, or after so many seconds (100)
-
 prints one JSON document; ends with 0 when it did what you asked, 1 when it could not ("error"), 2 on wrong usage
 """
 
@@ -120,8 +119,8 @@ def submit(lane: Document, top: str) -> Document:
                 known = {"status": "submitted"}  # the same files were handed over before
     finally:
         _remove(aside)
-    found = {"ticket": ticket, "status": known.get("status", "submitted"), "duplicate": bool(known)}
-    return dict(found, files=len(entries), out_of_scope=outside)
+    state = {"ticket": ticket, "status": known.get("status", "submitted"), "duplicate": bool(known)}
+    return dict(state, files=len(entries), out_of_scope=outside)
 
 
 def _collected(lane: Document, top: bytes, aside: bytes) -> tuple[list[Document], list[Document]]:
@@ -205,9 +204,8 @@ def _copied(chunks: Any, size: int, change: tuple[Before, str], aside: bytes, le
             read += len(chunk)
             if aside and read > left:
                 raise Refused("more than one submission may hold", hint="have git ignore what is no source")
-            ours.update(chunk)
-            gits.update(chunk)
-            out.write(chunk)
+            for sink in (ours.update, gits.update, out.write):
+                sink(chunk)
     if before == (kind, gits.hexdigest()):
         return None
     if aside:
@@ -226,18 +224,15 @@ def _differing(incumbent: str, top: bytes) -> dict[bytes, tuple[Before, str]]:
         before = None if old_mode == "000000" else (old_mode, old_id)
         if before or name not in found:
             found[name] = (before, mode)
-    for name in _ended(*others):
-        if name.split(b"/", 1)[0] != b".orch":
-            found.setdefault(name, (None, ""))
-    return found
+    mine = (name for name in _ended(*others) if name.split(b"/", 1)[0] != b".orch")
+    return {**dict.fromkeys(mine, (None, "")), **found}
 
 
 def _started(top: bytes, *words: str) -> tuple[str, int, int]:
     """Start git in the tree; nobody's variables turn it elsewhere, and it looks no further up."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env.update(GIT_OPTIONAL_LOCKS="0", GIT_CEILING_DIRECTORIES=os.fsdecode(os.path.dirname(top)))
-    settings = ("-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "safe.directory=*")
-    argv = ("git", *settings, "-C", os.fsdecode(top), *words)
+    argv = ("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-C", os.fsdecode(top), *words)
     reading, writing = os.pipe()
     try:
         pid = os.posix_spawnp("git", argv, env, file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)])
@@ -256,8 +251,8 @@ def _ended(command: str, pid: int, reading: int) -> list[bytes]:
 
 def status(lane: Document, ticket: str, wait_s: float) -> Document:
     """What is known of a ticket, or of all; once that changes or `wait_s` is over."""
-    until, first = time.monotonic() + wait_s, _states(lane, ticket)
-    now = first
+    until = time.monotonic() + wait_s
+    now = first = _states(lane, ticket)
     while now == first and time.monotonic() < until and any(one["status"] not in FINAL for one in now):
         time.sleep(min(LOOK_S, max(0.0, until - time.monotonic())))
         now = _states(lane, ticket)
