@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
@@ -67,7 +68,7 @@ def broken(glob: str) -> bool:
     """Whether a text is no glob of a .gitignore."""
     try:
         patterns = list(pathspec.GitIgnoreSpec.from_lines([glob]).patterns)
-    except ValueError:
+    except (ValueError, re.error):
         return True
     return not patterns or patterns[0].include is None
 

@@ -76,9 +76,9 @@ class Trees:
             self._known[tree] = entries
         return self._known[tree]
 
-    def content(self, blob: str) -> bytes:
-        """What a blob holds, whole; raise GitError when it is missing."""
-        return self._ask(blob)[1]
+    def content(self, name: str) -> bytes:
+        """What a blob or a commit holds, whole; raise GitError when it is missing."""
+        return self._ask(name)[1]
 
     def _write(self, folder: Folder) -> str:
         """Have a tree written and return its id, which is known before git has answered."""

@@ -78,33 +78,44 @@ class Taker:
                 return _refused(submission, Flaw(Cause.LANE_DEADLINE, "it was handed over after the deadline"))
             if name != ticket_id(self.plan.id, self.lane, digest):
                 return _refused(submission, Flaw(Cause.HASH_MISMATCH, "the ticket is not that of its manifest"))
-            return self._pinned(submission) or self._recorded(submission, found, folder)
+            return self._recorded(submission, found, folder)
 
     def _recorded(self, submission: Submission, manifest: Manifest, folder: int) -> Submission:
-        """The submission with its commit, pinned, or refused."""
-        with tempfile.TemporaryDirectory(dir=self.store.path, prefix="index-") as private:
-            try:
-                made = self._made(manifest, folder, Path(private))
-            except GitError as error:
-                try:
-                    raise explain(error, "git cannot record the files", hint="") from error
-                except RefusedError as refused:
-                    made = malformed(refused.message)
+        """The submission with its commit, pinned, or refused; what was recorded before is found again."""
+        ref = f"refs/orch/{self.run}/ticket-{submission.digest[:16]}"
+        with Trees(self.store.git) as trees:
+            if pinned := _pinned(trees, ref, submission):
+                return pinned
+            made = self._tried(trees, manifest, folder)
         if isinstance(made, Flaw):
             return _refused(submission, made)
         tree, size = made
         submission = submission.model_copy(update={"tree": tree, "bytes": size})
         message = f"orch: {submission.ticket} of {self.run}\n\n{submission.model_dump_json()}\n"
-        pin_new(self.store, {self._ref(submission): commit_tree(self.store.git, tree, [self.plan.incumbent], message)})
-        other = malformed("other files have a digest that begins alike")
-        return self._pinned(submission) or _refused(submission, other)
+        commit = commit_tree(self.store.git, tree, [self.plan.incumbent], message)
+        if pin_new(self.store, {ref: commit}):
+            return submission.model_copy(update={"commit": commit})
+        with Trees(self.store.git) as trees:
+            other = malformed("other files have a digest that begins alike")
+            return _pinned(trees, ref, submission) or _refused(submission, other)
 
-    def _made(self, manifest: Manifest, folder: int, private: Path) -> tuple[str, int] | Flaw:
+    def _tried(self, trees: Trees, manifest: Manifest, folder: int) -> tuple[str, int] | Flaw:
+        """`_made`, in a private folder; that git cannot read the files is a flaw of theirs, if not of this host."""
+        with tempfile.TemporaryDirectory(dir=self.store.path, prefix="index-") as private:
+            try:
+                return self._made(trees, manifest, folder, Path(private))
+            except GitError as error:
+                fault = explain(error, "git cannot record the files", hint="")
+                if isinstance(fault, RefusedError):
+                    return malformed(fault.message)
+                raise fault from error
+
+    def _made(self, trees: Trees, manifest: Manifest, folder: int, private: Path) -> tuple[str, int] | Flaw:
         """The tree with the submission's files and their size in bytes, or what is wrong with them."""
         contents, top = private / "contents", private / "tree"
         contents.mkdir()
         top.mkdir()
-        with Trees(self.store.git) as trees, opened_folder(FILES, within=folder) as files:
+        with opened_folder(FILES, within=folder) as files:
             copies = Copies(files, contents, self.plan.max_bytes)
             laid = Laid(StoredTree(trees, self.plan.incumbent), manifest, copies.targets)
             if flaw := manifest_flaw(self.scope, laid):
@@ -121,17 +132,15 @@ class Taker:
     def _is_own(self, path: bytes) -> bool:
         return matches(self.scope.own, path)
 
-    def _ref(self, submission: Submission) -> str:
-        return f"refs/orch/{self.run}/ticket-{submission.digest[:16]}"
 
-    def _pinned(self, submission: Submission) -> Submission | None:
-        """What was recorded of these files before."""
-        commit = self.store.resolve(self._ref(submission))
-        if commit is None:
-            return None
-        message = self.store.git.run("cat-file", "commit", commit).partition(b"\n\n")[2]
-        kept = Submission.model_validate_json(message.splitlines()[-1])
-        return kept.model_copy(update={"commit": commit}) if kept.digest == submission.digest else None
+def _pinned(trees: Trees, ref: str, submission: Submission) -> Submission | None:
+    """What was recorded of these files before."""
+    commit = trees.commit_of(ref)
+    if commit is None:
+        return None
+    message = trees.content(commit).partition(b"\n\n")[2]
+    kept = Submission.model_validate_json(message.splitlines()[-1])
+    return kept.model_copy(update={"commit": commit}) if kept.digest == submission.digest else None
 
 
 def _read(folder: int, most: int) -> bytes | Flaw:

@@ -102,7 +102,7 @@ async def test_what_was_taken_and_not_submitted_is_submitted_by_the_next_worker(
     lane.round.deaf = 10**9
     ticket = lane.put({"src/a.py": b"a = 2\n"})
     async with watching(lane):
-        await until(lambda: (lane.folder / "taken" / f"{ticket}.json").exists())
+        await until((lane.folder / "taken" / f"{ticket}.json").exists)
     assert lane.round.heard == []
     assert lane.waiting == [ticket]
     lane.round.deaf = 0
