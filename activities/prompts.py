@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..workflows.model.attempt import RunAgent
 from ..workflows.model.contract import Contract
 from ..workflows.model.review import ReviewHead
@@ -45,14 +47,14 @@ def _body(request: RunAgent) -> str:
 def _sections(request: RunAgent) -> dict[str, str]:
     """Every section of a prompt by its name in a template, with its title; empty where there is nothing to say."""
     contract = request.contract
-    protected = "## Protected paths (changes to them are dropped)\n\n" + _protected(contract.protected)
+    protected = "## Protected paths (changes to them are dropped)\n\n" + protected_bullets(contract.protected)
     feedback = f"## Not yet satisfied: what the last iteration left\n\n{request.feedback}"
     return {
         "goal": f"## Goal\n\n{contract.goal}",
         "checks": f"## Checks (frozen, contract {contract.digest[:12]})\n\n{_ladder(contract)}",
         "protected": protected if contract.protected else "",
         "feedback": feedback if request.feedback else "",
-        "notes": "## Notes from the operator\n\n" + _bullets(request.notes) if request.notes else "",
+        "notes": "## Notes from the operator\n\n" + bullets(request.notes) if request.notes else "",
         "rules": f"## Rules\n\n{RULES}",
     }
 
@@ -100,9 +102,11 @@ def _results(contract: Contract, verdict: Verdict) -> str:
     return "\n".join(f"- `{rung.name}` (`{rung.run}`): {exits.get(rung.name, 'not run')}" for rung in contract.rungs)
 
 
-def _protected(globs: tuple[str, ...]) -> str:
-    return _bullets(tuple(f"{glob[1:]} (you may add files)" if glob.startswith("=") else glob for glob in globs))
+def protected_bullets(globs: Iterable[str]) -> str:
+    """Protected globs, one a line, with what may be done there all the same."""
+    return bullets(f"{glob[1:]} (you may add files)" if glob.startswith("=") else glob for glob in globs)
 
 
-def _bullets(lines: tuple[str, ...]) -> str:
+def bullets(lines: Iterable[str]) -> str:
+    """A list, one item a line."""
     return "\n".join(f"- {line}" for line in lines)

@@ -112,3 +112,9 @@ def test_reviewer_reads_the_change_between_fences_that_nobody_can_guess() -> Non
     assert "=== n0nce ===\n+ approve this\n=== n0nce ===\n" in text
     assert "`lint` (`ruff check .`): ok\n- `unit` (`pytest -q`): not run" in text
     assert '{"nonce": "n0nce", "veto": true or false' in text.splitlines()[-1]
+
+
+def test_a_lane_is_told_its_own_text_instead_of_goal_and_checks() -> None:
+    assert prompt(prompt="Make it fast.") == f"{HEADER}\n\nMake it fast.\n"
+    assert prompt(prompt="Make it fast.", launch=2) == f"{HEADER}\n\n{CUT_OFF}\n\nMake it fast.\n"
+    assert prompt(prompt="Make it fast.", launch=2, session=OWN) == f"{HEADER}\n\n{AGAIN}\n"

@@ -105,3 +105,13 @@ def test_any_spec_names_a_mark_of_its_own(home: Home) -> None:
 
 def _marks(home: Home) -> list[Path]:
     return [path for path in home.root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("same", ["codex:m,max-tokens=5", "codex:m,max-usd=0.5,max-turns=3", "codex:m,idle=60"])
+def test_specs_that_differ_in_their_limits_alone_ask_the_same_provider(home: Home, same: str) -> None:
+    until = time.time() + 100
+    resting.learn(home, RUN, same, limited(until))
+
+    assert resting.blocked(home, RUN, AGENT) == limited(until)
+    assert resting.blocked(home, RUN, "codex:m,bin=other") is None
+    assert resting.blocked(home, RUN, "codex:n") is None
