@@ -77,6 +77,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         os._exit(config.stash[_status])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _host_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Measurements of these tests and those of other processes do not wait for one another's processors."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ORCH_LEASES", str(tmp_path_factory.mktemp("leases")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _no_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Point everything that says where the user's files are at an empty folder."""
