@@ -77,6 +77,9 @@ TICKET_STATES = {
     TicketState.REJECTED: "rejected",
 }
 
+SAME, ORTHOGONAL = 0.5, (0.8, 1.25)
+"""Interaction ratios: below the first a lane lost most of its gain, between the others it kept it."""
+
 _SUGGEST = {
     RunReason.NO_GAIN: "orch report {id} -o {id}.html shows what each lane tried; then plan other entries",
     RunReason.INCUMBENT_FAILS: "orch logs {id} --measurement 1, then mend the campaign's commands",
@@ -130,15 +133,18 @@ def step_words(step: StepView) -> str:
 
 
 def interaction_words(step: StepView) -> str:
-    """What an interaction ratio says of the lane and those before it; log ratios are the better measure of both."""
-    ratio = step.interaction if step.interaction_log is None else step.interaction_log
-    if ratio is None:
+    """What the interaction ratios say of a lane and those before it.
+
+    Independent savings give 1 in the unit, independent factors 1 in log form, and both lie between the two forms.
+    """
+    ratios = [ratio for ratio in (step.interaction, step.interaction_log) if ratio is not None]
+    if not ratios:
         return ""
-    if ratio < 0.5:
+    if max(ratios) < SAME:
         return "the same bottleneck as a lane before"
-    if ratio < 0.8:
+    if max(ratios) < ORTHOGONAL[0]:
         return "overlaps in part"
-    return "orthogonal" if ratio <= 1.25 else "reinforced by the lanes before"
+    return "orthogonal" if min(ratios) <= ORTHOGONAL[1] else "reinforced by the lanes before"
 
 
 def round_next_step(view: RoundView) -> str:

@@ -71,4 +71,8 @@ def ratio_text(unit: float | None, log: float | None) -> str:
     """An interaction ratio of differences and, in brackets, of log ratios: `0.74 (0.80)`."""
     if unit is None:
         return UNKNOWN
-    return f"{unit:.2f}" if log is None else f"{unit:.2f} ({log:.2f})"
+    return _two(unit) if log is None else f"{_two(unit)} ({_two(log)})"
+
+
+def _two(ratio: float) -> str:
+    return f"{round(ratio, 2) + 0.0:.2f}"  # no minus before a zero

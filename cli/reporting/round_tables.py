@@ -82,8 +82,8 @@ def _state(ticket: TicketView) -> Html:
         return join(mark(word, kind), " ", rest)
     kind = KINDS.get(evaluation.verdict, "plain")
     picked = join(" ", mark("picked", "open")) if ticket.picked else None
-    why = el("div", one_line(evaluation.why, 200), class_="note") if evaluation.why else None
-    return join(mark(VERDICTS[evaluation.verdict], kind), picked, why)
+    why = None if evaluation.passed else el("div", one_line(evaluation.why, 200), class_="note")
+    return el("div", mark(VERDICTS[evaluation.verdict], kind), picked, why, title=evaluation.why)
 
 
 def _order(view: RoundView, found: Evaluation | None) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from orch import Client
-from orch.activities.artifacts import append_events
+from orch.activities.artifacts import append_events, read_events
 from orch.activities.campaigns import record_round
 from orch.activities.home import Home
 from orch.activities.store import Store, ensure_bare
+from orch.cli.views import view_of
 from orch.worker.state import open_state
 from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import Event
@@ -134,6 +135,7 @@ def commits(ended: Home, make_repo: Callable[..., Path], kit: Any, tmp_path: Pat
     kit.git(repo, "push", "-q", str(store.git_dir), "HEAD:refs/orch/x/head")
     tickets = iter(shas[1:3])
     events = [_with_commit(event, shas[0], tickets, shas[3]) for event in composed()]
+    events[0] = events[0].model_copy(update={"repo": str(repo)})
     (ended.run(ROUND) / "ledger.jsonl").unlink()
     append_events(ended, ROUND, events)
 
@@ -164,6 +166,20 @@ def test_diff_is_what_became_of_the_incumbent(
     clone = make_repo(tmp_path / "clone", {"fast.py": "slow\n"})
     kit.git(clone, "apply", stdin=done.stdout.encode())
     assert (clone / "fast.py").read_text() == f"{text}\n"
+
+
+@pytest.mark.usefixtures("commits")
+def test_promote_brings_the_chain_of_an_ended_round_to_a_branch(
+    orch: Any, ended: Home, kit: Any, tmp_path: Path
+) -> None:
+    done = orch("promote", ROUND, "--to", "branch:later")
+
+    repo = tmp_path / "repo"
+    assert done.exit_code == 0, done.stderr
+    assert kit.git(repo, "rev-parse", "later") == kit.git(repo, "rev-parse", "main")
+    view = view_of(read_events(ended.run(ROUND) / "ledger.jsonl"))
+    assert view.promoted is not None
+    assert view.promoted.branch == "later"
 
 
 @pytest.mark.parametrize(

@@ -136,17 +136,20 @@ def test_the_next_step_after_a_round_leads_to_its_result() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"),
+    ("unit", "log", "text"),
     [
-        (None, ""),
-        (0.1, "the same bottleneck as a lane before"),
-        (0.6, "overlaps in part"),
-        (1.0, "orthogonal"),
-        (1.6, "reinforced by the lanes before"),
+        (None, None, ""),
+        (0.1, 0.2, "the same bottleneck as a lane before"),
+        (-0.1, None, "the same bottleneck as a lane before"),
+        (0.4, 0.6, "overlaps in part"),
+        (0.64, 1.0, "orthogonal"),
+        (1.0, 1.5, "orthogonal"),
+        (1.0, None, "orthogonal"),
+        (1.4, 1.9, "reinforced by the lanes before"),
     ],
 )
-def test_an_interaction_ratio_is_told_in_words(ratio: float | None, text: str) -> None:
-    step = view("composed").steps[2].model_copy(update={"interaction_log": ratio, "interaction": ratio})
+def test_interaction_ratios_are_told_in_words(unit: float | None, log: float | None, text: str) -> None:
+    step = view("composed").steps[2].model_copy(update={"interaction_log": log, "interaction": unit})
 
     assert words.interaction_words(step) == text
 
