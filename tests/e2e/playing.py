@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -36,12 +36,14 @@ class Played:
         repo: the user's repository.
         plan: the round plan's file.
         events: its ledger.
+        before: what `look` saw of the repository before the round.
     """
 
     run: str
     repo: Path
     plan: Path
     events: tuple[Event, ...]
+    before: dict[str, str] = field(default_factory=dict)
 
     def all(self, kind: type[Kind]) -> list[Kind]:
         """All events of a kind."""
@@ -95,13 +97,16 @@ class Played:
 async def play(client: Client, rounds: ModuleType, folder: Path, lanes: Sequence[Any], **overrides: Any) -> Played:
     """Run a round of these lanes at the synthetic repository, of a campaign of its own; see `write_plan`.
 
-    `model` changes what the benchmark reads, `start` are further fields of the round's options.
+    `model` changes what the benchmark reads, `start` are further fields of the round's options, `look` takes the
+    fingerprint of the repository.
     """
     model, start = overrides.pop("model", {}), overrides.pop("start", {})
+    look: Callable[[Path], dict[str, str]] = overrides.pop("look", lambda _: {})
     repo = rounds.synthetic(folder / "repo", **model)
     campaign = {"campaign": f"c-{uuid.uuid4().hex[:8]}", **overrides.pop("campaign", {})}
     plan = rounds.write_plan(folder / "plans", repo, lanes, campaign=campaign, **overrides)
-    return await played(client, repo, plan, **start)
+    before = look(repo)
+    return replace(await played(client, repo, plan, **start), before=before)
 
 
 async def played(client: Client, repo: Path, plan: Path, **start: Any) -> Played:
