@@ -44,7 +44,7 @@ def honest(
         rounds.Lane("cache", scripted.gain("cache", 0.45)),
         rounds.Lane("emit", scripted.identical("emit", 0.6)),
         rounds.Lane("sort", scripted.gains("sort", 1.5, 1.4), more={"submissions": 1}),
-        rounds.Lane("names", scripted.at_once("names", 0.2, 4)),
+        rounds.Lane("names", scripted.at_once("names", 0.4, 4)),
     ]
     folder = tmp_path_factory.mktemp("honest")
     return asyncio.run(play(Client(engine_home), rounds, folder, lanes, aa_every=20, look=kit.fingerprint))
@@ -146,7 +146,7 @@ def test_composed_gain_is_measured_anew_from_fresh_checkouts(honest: Played) -> 
     rerun = honest.only(HeadRerun)
 
     assert rerun.rerun.commit == honest.decided.incumbent
-    assert rerun.rerun.evaluation.gain_unit == pytest.approx(15 + 12 + 8 + 4 + 4, abs=1.5)
+    assert rerun.rerun.evaluation.gain_unit == pytest.approx(15 + 12 + 8 + 4 + 3, abs=1.5)
 
 
 def test_campaign_stands_at_the_new_incumbent(honest: Played, engine_home: Home) -> None:

@@ -54,12 +54,12 @@ async def test_incumbent_that_moved_is_refused(client: Client, first: Played, tm
 async def test_changed_plan_under_the_same_id_is_refused(client: Client, first: Played, tmp_path: Path) -> None:
     plan = rewritten(first, tmp_path, ("aa_every: 6", "aa_every: 5"))
 
-    with pytest.raises(RefusedError, match="round `r1` .* has run"):
+    with pytest.raises(RefusedError, match=r"round `r1` .* has run"):
         await client.start_round(plan, repo=first.repo)
 
 
 async def test_round_that_has_ended_is_not_played_again(client: Client, first: Played) -> None:
-    with pytest.raises(RefusedError, match="round `r1` .* has run"):
+    with pytest.raises(RefusedError, match=r"round `r1` .* has run"):
         await client.start_round(first.plan, repo=first.repo)
 
 
