@@ -136,7 +136,8 @@ class LaneHost:
     async def open_lane(self, request: OpenLane) -> LaneOpened:
         """Find the workspace, as the test says."""
         times = self.did("open")
-        return await _brought(self.opened[min(times, len(self.opened) - 1)])
+        opened: LaneOpened = await _brought(self.opened[min(times, len(self.opened) - 1)])
+        return opened
 
     @effect
     async def run_agent(self, request: RunAgent) -> AgentReport:
@@ -147,7 +148,7 @@ class LaneHost:
             self.did(f"agent {request.launch}")
             begun += 1
         try:
-            found = await _brought(self.agents[begun - 1])
+            found: AgentReport = await _brought(self.agents[begun - 1])
         except asyncio.CancelledError:
             if not kill_requested():
                 raise
