@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..workflows.gains import evaluation_text, gain_text, noise_text, ratio_text, unit_text
+from ..workflows.model.round.lane_view import LaneView, TicketView
 from ..workflows.model.round.plan import Direction
-from ..workflows.model.round.view import DeviceState, DeviceView, LaneView, RerunView, RoundView, StepView, TicketView
+from ..workflows.model.round.view import DeviceState, DeviceView, RerunView, RoundView, StepView
 from .durations import show_duration
 from .render import agent_name, columns, cost, cut, promotion_lines
 from .round_words import (

@@ -9,7 +9,8 @@ from ..workflows.model.attempt import AttemptKey
 from ..workflows.model.base import Sha
 from ..workflows.model.event import Event
 from ..workflows.model.round import event as ev
-from ..workflows.model.round.view import LaneView, RoundView, TicketView
+from ..workflows.model.round.lane_view import LaneView, TicketView
+from ..workflows.model.round.view import RoundView
 from .nearest import nearest
 
 MEASUREMENTS = 2

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..workflows.model.reason import Reason, RunReason
 from ..workflows.model.round.composition import StepResult
 from ..workflows.model.round.lane import LaneEnd
+from ..workflows.model.round.lane_view import LaneState, LaneView, TicketView
 from ..workflows.model.round.ticket import Cause, TicketState
 from ..workflows.model.round.trial import Judgement
-from ..workflows.model.round.view import LaneState, LaneView, RoundView, StepView, TicketView
+from ..workflows.model.round.view import RoundView, StepView
 from .reasons import sentence
 from .talk import one_line
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from .details import MAX_CHARS, agent_label, reason_text
 from .gains import UNKNOWN, evaluation_text, gain_text, noise_text, ratio_text
 from .markdown import cell, code, table
+from .model.round.lane_view import LaneView, TicketView
 from .model.round.ticket import TicketState
-from .model.round.view import DeviceState, DeviceView, LaneView, RoundView, TicketView
+from .model.round.view import DeviceState, DeviceView, RoundView
 from .model.view import UsageView
 
 LANES = ("lane", "plane", "agent", "state", "attempts", "tickets", "best", "cost")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ...workflows.gains import evaluation_text, gain_text, ratio_text
 from ...workflows.model.round.composition import StepResult
-from ...workflows.model.round.view import LaneView, RerunView, RoundView, StepView
+from ...workflows.model.round.lane_view import LaneView
+from ...workflows.model.round.view import RerunView, RoundView, StepView
 from ..round_words import VERDICTS, lane_words, ticket_words
 from ..talk import one_line
 from .marks import cross, drawing, evaluation_mark, hint, label, ticket_mark

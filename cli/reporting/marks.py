@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...workflows.model.round.lane_view import TicketView
 from ...workflows.model.round.ticket import TicketState
 from ...workflows.model.round.trial import Evaluation, Judgement
-from ...workflows.model.round.view import TicketView
 from .markup import Html, el, join
 
 LEGEND = (

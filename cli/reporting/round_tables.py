@@ -9,10 +9,11 @@ from ...workflows.gains import UNKNOWN, error_text, evaluation_text, gain_text, 
 from ...workflows.model.event import Event
 from ...workflows.model.round import event as ev
 from ...workflows.model.round.campaign import Revision
+from ...workflows.model.round.lane_view import LaneView, TicketView
 from ...workflows.model.round.plan import EntryStatus
 from ...workflows.model.round.ticket import TicketState
 from ...workflows.model.round.trial import Evaluation, Judgement, Measurement, Scale
-from ...workflows.model.round.view import LaneView, RoundView, TicketView
+from ...workflows.model.round.view import RoundView
 from ..durations import show_duration
 from ..render import cost
 from ..round_words import VERDICTS, interaction_words, lane_words, step_words, ticket_words

@@ -12,9 +12,10 @@ from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round import event as ev
 from orch.workflows.model.round.composition import StepResult
 from orch.workflows.model.round.lane import LaneEnd
+from orch.workflows.model.round.lane_view import LaneState
 from orch.workflows.model.round.plan import LaneBudget
 from orch.workflows.model.round.ticket import TicketState
-from orch.workflows.model.round.view import DeviceState, LaneState, RoundPhase, RoundView
+from orch.workflows.model.round.view import DeviceState, RoundPhase, RoundView
 from orch.workflows.model.view import RunStatus
 from orch.workflows.rules.round_projection import project_round
 

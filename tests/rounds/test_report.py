@@ -8,14 +8,12 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from orch.cli.reporting.axes import Axis
 from orch.cli.reporting.branches import branches
 from orch.cli.reporting.gains_plot import gains_plot
 from orch.cli.reporting.goal_page import goal_page
-from orch.cli.reporting.markup import Html, el, join
+from orch.cli.reporting.markup import Html
 from orch.cli.reporting.page import POLICY
 from orch.cli.reporting.round_page import RoundReport, round_page
 from orch.cli.reporting.rounds_chain import rounds_chain
@@ -283,40 +281,6 @@ def test_foreign_text_stays_text_in_the_report_of_a_goal() -> None:
     )
 
     assert not {tag for tag, _ in Outline(goal_page(view)).tags} & {"script", "img"}
-
-
-@given(text=st.text(), value=st.text())
-def test_elements_escape_whatever_they_are_given(text: str, value: str) -> None:
-    outline = Outline(el("p", text, title=value))
-
-    assert [tag for tag, _ in outline.tags] == ["p"]
-    assert "<" not in re.sub(r"^<p[^<>]*>|</p>$", "", el("p", text))
-
-
-def test_markup_is_not_escaped_twice() -> None:
-    assert el("p", el("b", "a & b"), join(" <", Html("<i></i>"))) == "<p><b>a &amp; b</b> &lt;<i></i></p>"
-    assert el("circle", cx=1.5, cy=2.0, class_="x", text_anchor=None) == '<circle cx="1.5" cy="2" class="x"/>'
-
-
-@given(low=st.floats(-1e6, 1e6), span=st.floats(1e-6, 1e6))
-@settings(deadline=None)
-def test_an_axis_holds_its_values_between_few_round_ticks(low: float, span: float) -> None:
-    axis = Axis.over(low, low + span, 0.0, 100.0)
-
-    assert axis.at(low) >= -1e-6
-    assert axis.at(low + span) <= 100 + 1e-6
-    assert 2 <= len(axis.ticks) <= 12
-
-
-@pytest.mark.parametrize(
-    ("seconds", "step"),
-    [(0.5, 1.0), (8, 1.0), (80, 10.0), (500, 60.0), (3000, 600.0), (7200, 900.0), (500_000, 57_600.0)],
-)
-def test_a_time_axis_counts_in_times_of_people(seconds: float, step: float) -> None:
-    axis = Axis.of_time(seconds, 0.0, 100.0)
-
-    assert axis.step == step
-    assert 1 <= len(axis.ticks) <= 10
 
 
 def test_values_that_are_all_alike_can_be_drawn() -> None:

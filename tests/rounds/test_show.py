@@ -19,10 +19,11 @@ from orch.workflows.model.promotion import PromoteMode
 from orch.workflows.model.reason import PromotionReason, Reason, RunReason
 from orch.workflows.model.round.event import BindingCancelled, RoundEvent
 from orch.workflows.model.round.lane import LaneEnd
+from orch.workflows.model.round.lane_view import LaneState
 from orch.workflows.model.round.plan import Direction, Metric
 from orch.workflows.model.round.ticket import Cause, TicketState
 from orch.workflows.model.round.trial import Evaluation, Judgement, Scale
-from orch.workflows.model.round.view import LaneState, RoundView
+from orch.workflows.model.round.view import RoundView
 from orch.workflows.model.view import PromotedView, RunStatus
 from orch.workflows.rules.round_projection import project_round
 

@@ -9,9 +9,10 @@ from ..model.base import Value
 from ..model.budget import BindingState
 from ..model.event import Event
 from ..model.round import event as ev
+from ..model.round.lane_view import LaneView, TicketView
 from ..model.round.plan import LanePlan
 from ..model.round.trial import Measurement
-from ..model.round.view import LaneView, RoundView, TicketView
+from ..model.round.view import RoundView
 
 E = TypeVar("E")
 Document = dict[str, Any]
@@ -55,10 +56,7 @@ def round_document(events: Sequence[Event], view: RoundView) -> Document:
         "composition": _composition(events, view, evidence),
         "rejects": dict(view.rejects),
         "queue": _waits(ticket.wait_s for ticket in view.tickets if ticket.wait_s is not None),
-        "devices": [
-            {"name": one.name, "measurements": one.measurements, "held_s": one.held_s, "busy": one.busy}
-            for one in view.devices
-        ],
+        "devices": [one.model_dump(include={"name", "measurements", "held_s", "busy"}) for one in view.devices],
         "device_hours": view.device_hours,
         "usage": _plain(view.usage),
         "warnings": list(view.warnings),

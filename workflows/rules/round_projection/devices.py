@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from ...model.event import Event
 from ...model.round import event as ev
+from ...model.round.lane_view import TicketView
 from ...model.round.ticket import TicketState
-from ...model.round.view import DeviceState, DeviceView, GuardView, QueueView, TicketView
+from ...model.round.view import DeviceState, DeviceView, GuardView, QueueView
 from .reading import cut, every, measurements
 
 Span = tuple[float, float]

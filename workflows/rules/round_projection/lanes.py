@@ -9,9 +9,9 @@ from typing import Any
 from ...model.budget import BindingState
 from ...model.event import Event
 from ...model.round import event as ev
+from ...model.round.lane_view import AttemptView, LaneState, LaneView, TicketView
 from ...model.round.plan import LanePlan
 from ...model.round.ticket import TicketState
-from ...model.round.view import AttemptView, LaneState, LaneView, TicketView
 from ...model.usage import Usage
 from ...model.view import UsageView
 from .reading import cut, every, last
