@@ -6,7 +6,7 @@ A line that was written stays, whatever becomes of the worker: so a launch that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -40,6 +40,10 @@ SOON = timedelta(seconds=0.1)
 """Between heartbeats, by which a cancellation is heard."""
 
 OPENED = LaneOpened(path="/lane", prompt="what to do")
+
+
+Launched = AgentReport | Callable[[], Awaitable[AgentReport]]
+Opened = LaneOpened | Callable[[], Awaitable[LaneOpened]]
 
 
 class Asked(Value):
@@ -112,8 +116,8 @@ class LaneHost:
     def __init__(
         self,
         folder: Path,
-        agents: Sequence[Any] = (),
-        opened: Sequence[Any] = (OPENED,),
+        agents: Sequence[Launched] = (),
+        opened: Sequence[Opened] = (OPENED,),
         intake: Exception | None = None,
     ) -> None:
         self.folder, self.agents, self.opened, self.intake = folder, agents, opened, intake
@@ -136,8 +140,8 @@ class LaneHost:
     async def open_lane(self, request: OpenLane) -> LaneOpened:
         """Find the workspace, as the test says."""
         times = self.did("open")
-        opened: LaneOpened = await _brought(self.opened[min(times, len(self.opened) - 1)])
-        return opened
+        opened = self.opened[min(times, len(self.opened) - 1)]
+        return opened if isinstance(opened, LaneOpened) else await opened()
 
     @effect
     async def run_agent(self, request: RunAgent) -> AgentReport:
@@ -148,7 +152,8 @@ class LaneHost:
             self.did(f"agent {request.launch}")
             begun += 1
         try:
-            found: AgentReport = await _brought(self.agents[begun - 1])
+            agent = self.agents[begun - 1]
+            found = agent if isinstance(agent, AgentReport) else await agent()
         except asyncio.CancelledError:
             if not kill_requested():
                 raise
@@ -182,10 +187,6 @@ class LaneHost:
     async def close_attempt(self, request: CloseAttempt) -> None:
         """Clear away."""
         self.did("close")
-
-
-async def _brought(found: Any) -> Any:
-    return await found() if callable(found) else found
 
 
 @asynccontextmanager

@@ -39,24 +39,18 @@ from orch.workflows.model.round.plan import (
 )
 
 RUN = "round-c-r"
-
 T = TypeVar("T")
 
 
-def run(step: Awaitable[T]) -> T:
-    """What an activity brings, its loop ended."""
-
-    async def awaited() -> T:
-        return await step
-
-    return asyncio.run(awaited())
-
-
-def worker() -> ActivityEnvironment:
-    """Where an activity runs that the engine hands over now."""
+def done(step: Callable[[Any], Awaitable[T]], request: object) -> T:
+    """What an activity returns that the engine hands over now, to a worker of its own."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return environment
+
+    async def run() -> T:
+        return await environment.run(step, request)
+
+    return asyncio.run(run())
 
 
 def lane_plan(name: str = "fast", **facts: Any) -> LanePlan:
@@ -101,7 +95,7 @@ class Scene:
             promote=PromoteTarget.parse("none"),
             path=os.environ["PATH"],
         )
-        prepared = run(worker().run(Runs(self.home).prepare_run, start))
+        prepared = done(Runs(self.home).prepare_run, start)
         assert prepared.baseline, prepared.refused
         self.store, self.plan = prepared.store, round_plan(prepared.baseline.commit, **facts)
 
@@ -133,8 +127,7 @@ class Scene:
     def open(self, number: int = 1, *, left: float = 600, slots: int = 4) -> LaneOpened:
         """By a worker of its own."""
         lanes = Lanes(self.home, Admission(self.home, slots))
-        opened: LaneOpened = run(worker().run(lanes.open_lane, self.request(number, left=left)))
-        return opened
+        return done(lanes.open_lane, self.request(number, left=left))
 
     def agent(
         self, script: str, number: int = 1, *, launch: int = 1, left: float = 600, prompt: str = ""
@@ -151,13 +144,12 @@ class Scene:
             prompt=prompt,
         )
         attempts = Attempts(self.home, Admission(self.home, 4))
-        report: AgentReport = run(worker().run(attempts.run_agent, request))
-        return report
+        return done(attempts.run_agent, request)
 
     def close(self, number: int = 1) -> None:
         attempts = Attempts(self.home, Admission(self.home, 4))
         request = CloseAttempt(attempt=self.key(number), store=self.store)
-        run(worker().run(attempts.close_attempt, request))
+        done(attempts.close_attempt, request)
 
 
 FILES: Mapping[str, str] = {"src/pkg/__init__.py": "SPEED = 1\n", "bench.py": "print(1)\n", ".gitignore": "*.pyc\n"}
