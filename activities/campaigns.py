@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -55,10 +55,10 @@ def documents(home: Home, campaign: str) -> list[dict[str, Any]]:
     return found
 
 
-def record_round(home: Home, request: RecordRound) -> RoundRecord:
+def record_round(home: Home, request: RecordRound, document: Mapping[str, Any]) -> RoundRecord:
     """Write the round's document, append its rows, and advance the incumbent if it still is the plan's. Idempotent."""
     plan = request.plan
-    text = json.dumps(request.document, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
     data = text.encode()
     write_whole(home.run(request.run) / DOCUMENT, text)
     folder = home.campaign(plan.campaign)

@@ -27,6 +27,7 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
     return [
         runs.prepare_run,
         runs.move_head,
+        runs.keep_events,
         runs.promote,
         runs.close_run,
         Claims(home, slots).claim_host,

@@ -12,6 +12,8 @@ from ..workflows.model.reason import Reason, RunReason
 from ..workflows.model.round.campaign import NamedFile, Record, RecordRound, RoundRecord
 from ..workflows.model.round.plan import RoundPlan
 from ..workflows.model.round.request import PrepareRound, RoundPrepared
+from ..workflows.rules.round_document import round_document
+from ..workflows.rules.round_projection import project_round
 from . import artifacts, campaigns, reservations
 from .agents.prices import load_prices
 from .agents.registry import resolve
@@ -51,7 +53,11 @@ class Rounds:
     @effect
     async def record_round(self, request: RecordRound) -> RoundRecord:
         """Write the round's ledger document and advance the campaign's record."""
-        return await in_thread(campaigns.record_round, self._home, request)
+        return await in_thread(self._record, request)
+
+    def _record(self, request: RecordRound) -> RoundRecord:
+        events = artifacts.read_events(self._home.run(request.run) / artifacts.LEDGER)
+        return campaigns.record_round(self._home, request, round_document(events, project_round(events)))
 
 
 def kept_plan(home: Home, run: str) -> RoundPlan | None:

@@ -8,7 +8,16 @@ from pathlib import Path
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey, CloseAttempt
 from ..workflows.model.contract import SecretUse
-from ..workflows.model.goal import Baseline, CloseRun, MoveHead, PrepareRun, RunPrepared, SandboxMode, is_url
+from ..workflows.model.goal import (
+    Baseline,
+    CloseRun,
+    KeepEvents,
+    MoveHead,
+    PrepareRun,
+    RunPrepared,
+    SandboxMode,
+    is_url,
+)
 from ..workflows.model.placement import Exchange
 from ..workflows.model.promotion import Promote, PromoteMode, Promotion
 from ..workflows.model.reason import Reason, RunReason
@@ -52,6 +61,11 @@ class Runs:
     async def promote(self, request: Promote) -> Promotion:
         """Move the user's tree or a branch to the result, all or nothing; a refusal is a value."""
         return await in_thread(promotion.promote, self._home, request)
+
+    @effect
+    async def keep_events(self, request: KeepEvents) -> None:
+        """Append to the ledger in the run's folder what it does not have yet."""
+        await in_thread(artifacts.append_events, self._home, request.run, request.events)
 
     @effect
     async def close_run(self, request: CloseRun) -> None:

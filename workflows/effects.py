@@ -24,7 +24,7 @@ from .model.attempt import (
     YieldSlot,
 )
 from .model.claim import Claimed, ClaimHost
-from .model.goal import CloseRun, MoveHead, PrepareRun, RunPrepared
+from .model.goal import CloseRun, KeepEvents, MoveHead, PrepareRun, RunPrepared
 from .model.promotion import Promote, Promotion
 from .model.review import Review, ReviewHead
 from .model.round.campaign import RecordRound, RoundRecord
@@ -157,6 +157,12 @@ async def review_head(request: ReviewHead) -> Review:
 @activity.defn
 async def promote(request: Promote) -> Promotion:
     """Move the user's tree or a branch to the result, all or nothing; a refusal is a value."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def keep_events(request: KeepEvents) -> None:
+    """Append to the ledger in the run's folder what it does not have yet."""
     raise NotImplementedError
 
 

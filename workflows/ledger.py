@@ -18,8 +18,11 @@ E = TypeVar("E", bound=Event)
 S = TypeVar("S")
 V = TypeVar("V")
 
-PAGE = 200
-"""Events in one answer, so that an answer stays far below Temporal's payload limit."""
+PAGE, PAGE_BYTES = 200, 512 << 10
+"""Events in one answer or step, and their JSON: an event may hold all samples of a measurement, a payload 2 MiB."""
+
+SHOWN_EVERY = 50
+"""Events of a replay between two renderings."""
 
 
 class Ledger(Generic[S, V]):
@@ -55,16 +58,26 @@ class Ledger(Generic[S, V]):
         event = kind(seq=len(self.events) + 1, at=workflow.now().isoformat(timespec="milliseconds"), **facts)
         self.events.append(event)
         self._fold(event)
-        workflow.set_current_details(self._render(self.view()))
+        if self._is_shown():
+            workflow.set_current_details(self._render(self.view()))
         return event
+
+    def _is_shown(self) -> bool:
+        """Whether this event is worth a rendering: of a long run that is replayed only now and then, and at its end.
+
+        To render each event anew takes time that grows with the square of their number: a worker that is started in
+        the middle of a large run would not catch up before its task is given to the next one.
+        """
+        last = self.events[-1]
+        return not workflow.unsafe.is_replaying() or last.seq % SHOWN_EVERY == 0 or isinstance(last, RunEnded)
 
     def view(self) -> V:
         """The run as it stands now."""
         return self._project(self.events)
 
     def page(self, since: int) -> LedgerPage:
-        """The events after `since`, at most PAGE of them."""
-        page = tuple(self.events[since : since + PAGE])
+        """The events after `since`, as many as fit into one answer."""
+        page = _fitting(self.events[since : since + PAGE])
         last = since + len(page) == len(self.events)
         return LedgerPage(events=page, ended=last and bool(self.events) and isinstance(self.events[-1], RunEnded))
 
@@ -72,9 +85,23 @@ class Ledger(Generic[S, V]):
         """The events that no activity has written to disk yet."""
         return tuple(self.events[self._kept :])
 
+    def next_unkept(self) -> tuple[Event, ...]:
+        """As many of these as fit into one step, the oldest first."""
+        return _fitting(self.events[self._kept :])
+
     def kept(self, events: tuple[Event, ...]) -> None:
         """Note that these events are on disk."""
         self._kept += len(events)
+
+
+def _fitting(events: Sequence[Event]) -> tuple[Event, ...]:
+    """The first of the events, one at least, whose JSON is no larger than a page."""
+    room = PAGE_BYTES
+    for count, event in enumerate(events):
+        room -= len(event.model_dump_json().encode())
+        if room < 0:
+            return tuple(events[: count or 1])
+    return tuple(events)
 
 
 GoalLedger = Ledger[GoalState, RunView]

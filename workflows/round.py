@@ -29,8 +29,8 @@ from .round_state import RoundState
 from .round_steps import LANES, RoundSteps
 from .rules.admission import Desk, refusal
 from .rules.campaign import revisions
-from .rules.round_document import round_document
 from .rules.round_projection import project_round
+from .stopping import to_its_end, together
 from .ticket_queue import TicketQueue
 from .trials import Trials
 
@@ -57,8 +57,8 @@ class Round:
         try:
             ending = await self._pursue(request)
         except (ActivityError, asyncio.CancelledError) as error:
-            ending = cancelled() if is_cancelled_exception(error) else broken(error, begun=bool(self._state.lanes))
-        await asyncio.shield(self._end(ending))
+            ending = cancelled() if is_cancelled_exception(error) else broken(error, begun=self._state.begun)
+        await to_its_end(self._end(ending))
         if ending.status is RunStatus.CANCELLED:
             raise asyncio.CancelledError
         return self._ledger.view()
@@ -133,14 +133,12 @@ class Round:
         )
         if unfit := await self._guard.qualify():
             return Ending(RunStatus.FAILED, unfit)
-        await asyncio.gather(self._lanes(), self._queue.serve())
+        await together(self._lanes(), self._queue.serve())
         await land(self._ledger, self._steps, self._trials)
         return await self._conclude(request)
 
     async def _lanes(self) -> None:
-        await asyncio.gather(
-            *(self._lane(index, lane) for index, lane in enumerate(self._request.plan.lanes, 1)),
-        )
+        await together(*(self._lane(index, lane) for index, lane in enumerate(self._request.plan.lanes, 1)))
         self._queue.close()
 
     async def _lane(self, index: int, lane: LanePlan) -> None:
@@ -161,8 +159,7 @@ class Round:
         incumbent = decided.incumbent if decided else None
         at = workflow.now().isoformat(timespec="seconds")
         rows = revisions(request.plan, request.run, self._state.closed, at)
-        document = round_document(self._ledger.events, self._ledger.view())
-        record = await self._steps.record(document, rows, incumbent)
+        record = await self._steps.record(rows, incumbent)
         self._ledger.record(RoundRecorded, record=record)
         if record.moved is not None:
             return failed(RunReason.OVERTAKEN, by=record.moved[:12])

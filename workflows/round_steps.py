@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
 
 from temporalio import workflow
 from temporalio.workflow import ActivityConfig
@@ -13,7 +12,7 @@ from .host import host_queue
 from .ledger import Ledger
 from .model.attempt import AttemptKey, CloseAttempt
 from .model.base import Sha
-from .model.goal import CloseRun
+from .model.goal import CloseRun, KeepEvents
 from .model.promotion import Promote, Promotion
 from .model.round.campaign import RecordRound, Revision, RoundRecord
 from .model.round.composition import Pick
@@ -67,7 +66,7 @@ class RoundSteps:
         trial = BuildTrial(
             attempt=key,
             store=self._state.store,
-            plan=self._request.plan,
+            plan=self._request.plan.only(),
             base=base,
             candidate=candidate,
             sandbox=self._state.sandbox,
@@ -83,7 +82,7 @@ class RoundSteps:
         pairs = MeasurePairs(
             attempt=key,
             store=self._state.store,
-            plan=self._request.plan,
+            plan=self._request.plan.only(),
             device=device,
             base=base,
             candidate=candidate,
@@ -105,7 +104,7 @@ class RoundSteps:
         step = ComposeStep(
             run=self._request.run,
             store=self._state.store,
-            plan=self._request.plan,
+            plan=self._request.plan.only(pick.lane),
             lane=pick.lane,
             ticket=pick.ticket,
             source=pick.commit,
@@ -130,16 +129,15 @@ class RoundSteps:
         options = self.options(effects.STEP, f"promote to {request.promote}")
         return await workflow.execute_activity(effects.promote, promote, **options)
 
-    async def record(
-        self, document: dict[str, Any], revisions: tuple[Revision, ...], incumbent: Sha | None
-    ) -> RoundRecord:
+    async def record(self, revisions: tuple[Revision, ...], incumbent: Sha | None) -> RoundRecord:
         """Write the ledger document and advance the campaign; of the noise the largest of any device set."""
+        while self._ledger.unkept():
+            await self._keep()
         noise = max(self._state.noise.values(), key=lambda found: found.sigma, default=None)
         record = RecordRound(
             run=self._request.run,
             store=self._state.store,
             plan=self._request.plan,
-            document=document,
             revisions=revisions,
             incumbent=incumbent,
             noise=noise,
@@ -147,9 +145,18 @@ class RoundSteps:
         options = self.options(effects.STEP, "record the round")
         return await workflow.execute_activity(effects.record_round, record, **options)
 
+    async def _keep(self) -> None:
+        """Have events written to disk, as many as fit into a step."""
+        keep = KeepEvents(run=self._request.run, events=self._ledger.next_unkept())
+        options = self.options(effects.STEP, f"keep {len(keep.events)} events")
+        await workflow.execute_activity(effects.keep_events, keep, **options)
+        self._ledger.kept(keep.events)
+
     async def close(self) -> None:
         """Keep the last events and let go of what the round reserved."""
         request = self._request
+        while self._ledger.next_unkept() != self._ledger.unkept():
+            await self._keep()
         close = CloseRun(run=request.run, repo=request.repo, store=self._state.store, events=self._ledger.unkept())
         await workflow.execute_activity(effects.close_run, close, **self.options(effects.STEP, "close the run"))
 

@@ -16,7 +16,7 @@ from orch.activities.campaigns import campaign_ref, read_record, record_round
 from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store
-from orch.workflows.model.round.campaign import RecordRound, Revision
+from orch.workflows.model.round.campaign import RecordRound, Revision, RoundRecord
 from orch.workflows.model.round.plan import EntryStatus, RoundPlan
 from orch.workflows.model.round.trial import Noise, Scale
 
@@ -59,6 +59,14 @@ def plan(round_: str, incumbent: str) -> RoundPlan:
     )
 
 
+DOCUMENT = {"lanes": [1.5]}
+
+
+def recorded(home: Home, asked: RecordRound, **more: Any) -> RoundRecord:
+    """Record a round whose document says next to nothing."""
+    return record_round(home, asked, {**DOCUMENT, **more})
+
+
 def request(store: Store, round_: str, old: str, new: str | None, **facts: Any) -> RecordRound:
     run = f"round-c-{round_}"
     row = Revision(
@@ -74,7 +82,6 @@ def request(store: Store, round_: str, old: str, new: str | None, **facts: Any) 
         run=run,
         store=store.key,
         plan=plan(round_, old),
-        document={"round": round_, "lanes": [1.5]},
         revisions=(row,),
         incumbent=new,
         **facts,
@@ -92,10 +99,10 @@ def test_round_is_recorded_and_the_incumbent_advances(home: Home, store: Store, 
     old, new, _ = commits
     asked = request(store, "r1", old, new, noise=NOISE)
 
-    done = record_round(home, asked)
+    done = recorded(home, asked)
 
     content = (home.run("round-c-r1") / done.path).read_bytes()
-    assert (json.loads(content), done.size, done.moved) == (asked.document, len(content), None)
+    assert (json.loads(content), done.size, done.moved) == (DOCUMENT, len(content), None)
     assert done.sha256 == hashlib.sha256(content).hexdigest()
     record = read_record(home, "c")
     assert (record.state.incumbent, record.state.evidence, record.state.noise) == (new, "round-c-r1", NOISE)
@@ -109,9 +116,9 @@ def test_round_without_a_gain_leaves_the_incumbent_and_keeps_the_negative(
     home: Home, store: Store, commits: tuple[str, str, str]
 ) -> None:
     old, new, _ = commits
-    record_round(home, request(store, "r1", old, new, noise=NOISE))
+    recorded(home, request(store, "r1", old, new, noise=NOISE))
 
-    record_round(home, request(store, "r2", new, None))
+    recorded(home, request(store, "r2", new, None))
 
     record = read_record(home, "c")
     assert (record.state.incumbent, record.state.evidence, record.state.noise) == (new, "round-c-r1", NOISE)
@@ -120,21 +127,21 @@ def test_round_without_a_gain_leaves_the_incumbent_and_keeps_the_negative(
 
 def test_rows_are_only_ever_appended(home: Home, store: Store, commits: tuple[str, str, str]) -> None:
     old, new, _ = commits
-    record_round(home, request(store, "r1", old, new))
+    recorded(home, request(store, "r1", old, new))
     before = (home.campaign("c") / "revisions.jsonl").read_bytes()
 
-    record_round(home, request(store, "r2", new, None))
+    recorded(home, request(store, "r2", new, None))
 
     assert (home.campaign("c") / "revisions.jsonl").read_bytes().startswith(before)
 
 
 def test_recording_again_changes_nothing(home: Home, store: Store, commits: tuple[str, str, str]) -> None:
     old, new, other = commits
-    first = record_round(home, request(store, "r1", old, new))
-    record_round(home, request(store, "r2", new, other))
+    first = recorded(home, request(store, "r1", old, new))
+    recorded(home, request(store, "r2", new, other))
     before = read_record(home, "c")
 
-    assert record_round(home, request(store, "r1", old, new)) == first
+    assert recorded(home, request(store, "r1", old, new)) == first
     assert read_record(home, "c") == before
     assert store.resolve(campaign_ref("c")) == other
 
@@ -143,15 +150,15 @@ def test_round_that_was_overtaken_does_not_move_the_incumbent(
     home: Home, store: Store, commits: tuple[str, str, str]
 ) -> None:
     old, new, other = commits
-    record_round(home, request(store, "r1", old, new))
+    recorded(home, request(store, "r1", old, new))
 
-    late = record_round(home, request(store, "r2", old, other))
+    late = recorded(home, request(store, "r2", old, other))
 
     record = read_record(home, "c")
     assert (late.moved, record.state.incumbent, store.resolve(campaign_ref("c"))) == (new, new, new)
     assert [row.status.value for row in record.revisions] == ["kept", "planned"]
     assert f"the incumbent is {new[:12]}" in record.revisions[1].condition
-    assert record_round(home, request(store, "r2", old, other)).moved == new
+    assert recorded(home, request(store, "r2", old, other)).moved == new
 
 
 def test_of_rounds_that_end_at_once_exactly_one_advances_the_incumbent(
@@ -161,7 +168,7 @@ def test_of_rounds_that_end_at_once_exactly_one_advances_the_incumbent(
     asked = [request(store, f"r{n}", old, news[n % 2]) for n in range(8)]
 
     with ThreadPoolExecutor(8) as threads:
-        done = list(threads.map(lambda one: record_round(home, one), [*asked, *asked]))
+        done = list(threads.map(lambda one: recorded(home, one), [*asked, *asked]))
 
     record = read_record(home, "c")
     winners = {one.run for one, told in zip([*asked, *asked], done, strict=True) if told.moved is None}
@@ -184,7 +191,7 @@ def test_killed_after_any_file_it_counts_once_and_whole(
     survived: int, home: Home, store: Store, commits: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new, other = commits
-    record_round(home, request(store, "r0", old, None))
+    recorded(home, request(store, "r0", old, None))
     written = list[str]()
     real = artifacts.write_whole
 
@@ -197,7 +204,7 @@ def test_killed_after_any_file_it_counts_once_and_whole(
     with monkeypatch.context() as patch:
         patch.setattr(campaigns, "write_whole", counted)
         try:
-            record_round(home, request(store, "r1", old, new))
+            recorded(home, request(store, "r1", old, new))
         except Killed:
             assert survived < STEPS
 
@@ -205,8 +212,8 @@ def test_killed_after_any_file_it_counts_once_and_whole(
     counted_rounds, rows = [name for name, _ in seen.state.rounds], [row.round for row in seen.revisions]
     assert counted_rounds == rows
     assert (seen.state.incumbent == new) == ("r1" in counted_rounds)
-    record_round(home, request(store, "r2", old, other))  # another round does not wait for the retry
-    record_round(home, request(store, "r1", old, new))
+    recorded(home, request(store, "r2", old, other))  # another round does not wait for the retry
+    recorded(home, request(store, "r1", old, new))
 
     record = read_record(home, "c")
     assert sorted(row.round for row in record.revisions) == ["r0", "r1", "r2"]
@@ -220,9 +227,8 @@ def test_value_that_is_no_json_is_a_bug_and_nothing_is_recorded(
 ) -> None:
     old, new, _ = commits
     asked = request(store, "r1", old, new)
-    asked.document["gain"] = float("nan")
 
     with pytest.raises(ValueError, match="JSON"):
-        record_round(home, asked)
+        recorded(home, asked, gain=float("nan"))
 
     assert read_record(home, "c").revisions == ()

@@ -206,7 +206,8 @@ def recorded(home: Home, repo: Path, frozen: RoundPlan, status: str, new: str | 
     )
     record_round(
         home,
-        RecordRound(run="r", store=store.key, plan=frozen, document={}, revisions=(row,), incumbent=new),
+        RecordRound(run="r", store=store.key, plan=frozen, revisions=(row,), incumbent=new),
+        {},
     )
 
 

@@ -281,8 +281,8 @@ def test_report_draws_what_the_campaigns_record_says(orch: Any, ended: Home) -> 
             status=EntryStatus.REJECTED,
             why=f"of {name}",
         )
-        record = RecordRound(run=run, store="s", plan=plan, document=document, revisions=(row,))
-        record_round(ended, record)
+        record = RecordRound(run=run, store="s", plan=plan, revisions=(row,))
+        record_round(ended, record, document)
 
     text = orch("report", ROUND, "-o", "-").stdout
 

@@ -333,7 +333,8 @@ def recorded(optimized: Any, home: Home, status: str, new: str | None = None, **
     noise = Noise(scale=Scale.LOG, sigma=0.3, pairs=8, base=1.0)
     record_round(
         home,
-        RecordRound(run=row.run, store=store.key, plan=plan, document={}, revisions=(row,), incumbent=new, noise=noise),
+        RecordRound(run=row.run, store=store.key, plan=plan, revisions=(row,), incumbent=new, noise=noise),
+        {},
     )
     optimized.write()
     return plan

@@ -163,6 +163,18 @@ class MoveHead(Value):
     base: str = ""
 
 
+class KeepEvents(Value):
+    """Keep events of the ledger on disk. Idempotent.
+
+    Attributes:
+        run: which.
+        events: in order, those that follow the ones on disk; what is there already is not written again.
+    """
+
+    run: RunId
+    events: tuple[Event, ...]
+
+
 class CloseRun(Value):
     """Keep the last events and let go of what the run reserved. Idempotent.
 

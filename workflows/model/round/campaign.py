@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import StringConstraints
 
@@ -112,13 +112,12 @@ class Record(Value):
 
 
 class RecordRound(Value):
-    """Write the round's ledger document and advance the campaign's record. Idempotent.
+    """Write the round's ledger document, from the events that are kept, and advance the campaign's record. Idempotent.
 
     Attributes:
         run: the run.
         store: the store's key.
         plan: the frozen plan.
-        document: `round-ledger.json`, whole.
         revisions: rows to append.
         incumbent: the new incumbent; None when the old one stays.
         noise: the noise of its A/A pairs, of the noisiest device set; None when there is none.
@@ -127,7 +126,6 @@ class RecordRound(Value):
     run: RunId
     store: str
     plan: RoundPlan
-    document: dict[str, Any]
     revisions: tuple[Revision, ...]
     incumbent: Sha | None = None
     noise: Noise | None = None

@@ -252,6 +252,10 @@ class RoundPlan(Value):
             setup_timeout_s=setup.timeout_s if setup else benchmark.timeout_s,
         )
 
+    def only(self, name: str | None = None) -> Self:
+        """The plan without the other lanes, for a step that reads nothing of them: it is in each one's input."""
+        return self.model_copy(update={"lanes": (self.lane(name or self.lanes[0].id),)})
+
     def lane(self, name: str) -> LanePlan | None:
         """The lane of that id."""
         return next((lane for lane in self.lanes if lane.id == name), None)
