@@ -42,7 +42,7 @@ from .rules.crew import unusable
 from .rules.progress import decide
 from .rules.stuck import stuck
 from .run_steps import RunSteps
-from .stopping import raise_if_cancelled
+from .stopping import raise_if_cancelled, to_its_end
 
 STATUS = SearchAttributeKey.for_keyword("OrchStatus")
 
@@ -65,7 +65,7 @@ class Goal:
             ending = await self._pursue(request)
         except (ActivityError, asyncio.CancelledError) as error:
             ending = cancelled() if is_cancelled_exception(error) else self._broken(error)
-        await asyncio.shield(self._end(ending))
+        await to_its_end(self._end(ending))
         if ending.status is RunStatus.CANCELLED:
             raise asyncio.CancelledError
         return self._ledger.view()

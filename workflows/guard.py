@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from temporalio import workflow
 
 from .model.reason import Reason, RunReason
@@ -11,6 +9,7 @@ from .model.round.event import GuardMeasured, QueuePaused, QueueResumed
 from .model.round.trial import GuardResult
 from .round_steps import RoundLedger
 from .rules.noise import guard, pool
+from .stopping import together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
 FIRST_TRIES = 3
@@ -30,7 +29,7 @@ class Guard:
     async def qualify(self) -> Reason[RunReason] | None:
         """Measure the incumbent against itself on every device set; why the round cannot begin, if so."""
         devices = [device.name for device in self._state.known_plan.devices]
-        found = await asyncio.gather(*(self._first(device) for device in devices))
+        found = await together(*(self._first(device) for device in devices))
         return next((reason for reason in found if reason is not None), None)
 
     async def build(self) -> Trial:
@@ -59,6 +58,8 @@ class Guard:
             result = await self._measured(await self.build(), device)
             if result.passed:
                 return None
+            if workflow.now().timestamp() >= self._state.deadline:
+                return Reason(code=RunReason.DEADLINE, data={"device": device, "why": result.why})
             if result.noise is None:
                 return Reason(code=RunReason.INCUMBENT_FAILS, data={"device": device, "why": result.why})
             if left:

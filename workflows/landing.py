@@ -55,11 +55,11 @@ async def _rerun(
 async def _measured(
     ledger: RoundLedger, trials: Trials, base: Sha, candidate: Sha, what: str
 ) -> tuple[Measurement, Evaluation]:
-    """From fresh checkouts, on the plan's first device set."""
-    state, plan = ledger.state, ledger.state.known_plan
-    device = plan.devices[0].name
-    found = await trials.measure(await trials.build(base, candidate, what), device)
-    return found, evaluate(found, plan.metric, plan.gates, state.noise[device])
+    """From fresh checkouts, on the first of the plan's device sets that is free, and by its noise."""
+    plan = ledger.state.known_plan
+    trial = await trials.build(base, candidate, what)
+    found = await trials.measure_on_any(trial, [device.name for device in plan.devices])
+    return found, evaluate(found, plan.metric, plan.gates, ledger.state.noise[found.device])
 
 
 def _step(pick: Pick, base: Sha, commit: Sha, result: StepResult, evaluation: Evaluation) -> Step:

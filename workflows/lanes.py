@@ -35,6 +35,7 @@ from .model.usage import Usage
 from .rules import lane_budget
 from .rules.outcome import POLICIES, judge, retry_at
 from .rules.sessions import own_session
+from .stopping import raise_if_cancelled, stopped, to_its_end
 
 E = TypeVar("E", bound=Event)
 
@@ -73,13 +74,9 @@ async def run_lane(ledger: Records, state: LaneState, steps: LaneSteps) -> None:
     """
     lane = _Lane(ledger, state, steps)
     stop = await lane.work()
-    leaving = asyncio.ensure_future(lane.leave(stop))
-    while not leaving.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(leaving)
-    end, detail = leaving.result()
+    end, detail = await to_its_end(lane.leave(stop))
     ledger.record(LaneEnded, lane=state.plan.id, end=end, detail=detail[:500])
-    _raise_if_cancelled()
+    raise_if_cancelled()
 
 
 class _Lane:
@@ -97,7 +94,7 @@ class _Lane:
         self._record(LaneStarted, attempt=self._steps.attempt, deadline=self._steps.deadline)
         try:
             while True:
-                _raise_if_cancelled()
+                raise_if_cancelled()
                 binding = self._offer()
                 if isinstance(binding, LaneEnd):
                     return Stop(binding, _words(self._state.outcome))
@@ -137,14 +134,14 @@ class _Lane:
             return stop
         self._record(BindingClaimed, ordinal=binding.ordinal)
         report = await self._launched(binding)
-        _raise_if_cancelled()
+        raise_if_cancelled()
         return self._flaw() or await self._following(report)
 
     async def _prepared(self) -> Stop | None:
         """Have a slot and the workspace, and time left; a stop when the agent cannot be launched now."""
         if not self._here and (stop := await self._opened()):
             return stop
-        _raise_if_cancelled()
+        raise_if_cancelled()
         return Stop(LaneEnd.DEADLINE, LATE) if lane_budget.late(_now(), self._steps.deadline) else None
 
     async def _opened(self) -> Stop | None:
@@ -165,7 +162,7 @@ class _Lane:
         while True:
             report = await self._agent(binding)
             again = self._again(report.blocked) if report.blocked else None
-            if report.blocked is None or again is None or _cancelled():
+            if report.blocked is None or again is None or stopped():
                 break
             try:
                 await self._rest(report.blocked, again)
@@ -184,7 +181,7 @@ class _Lane:
         waited = [task for task in (agent, self._watch) if task is not None]
         with suppress(asyncio.CancelledError):  # heard again once it is known what the agent used
             await workflow.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        if not agent.done() and (_cancelled() or self._flaw()):
+        if not agent.done() and (stopped() or self._flaw()):
             agent.cancel()
         return await agent
 
@@ -259,14 +256,3 @@ def _words(outcome: Outcome | None) -> str:
 
 def _now() -> float:
     return workflow.now().timestamp()
-
-
-def _cancelled() -> bool:
-    """Whether the workflow, or this lane alone, was asked to end: a step that ends well just then hides that."""
-    task = asyncio.current_task()
-    return workflow.cancellation_reason() is not None or (task is not None and task.cancelling() > 0)
-
-
-def _raise_if_cancelled() -> None:
-    if _cancelled():
-        raise asyncio.CancelledError

@@ -8,7 +8,7 @@ from functools import reduce, singledispatchmethod
 
 from .lane_state import LaneState
 from .model.base import Sha
-from .model.event import Event
+from .model.event import Event, RunEnded
 from .model.round.closing import LaneClosed, RoundClosed, TicketVerdict
 from .model.round.composition import Pick, Rerun, Step, StepResult
 from .model.round.event import (
@@ -180,6 +180,15 @@ class RoundState:
     @apply.register
     def _decided(self, event: RoundDecided) -> None:
         self.decided = event
+
+    @apply.register
+    def _over(self, event: RunEnded) -> None:  # noqa: ARG002 - that it came is enough
+        self.taking = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether any lane began, and so an agent may have."""
+        return any(lane.attempt is not None for lane in self.lanes.values())
 
     @property
     def queued(self) -> list[tuple[str, str]]:

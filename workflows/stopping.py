@@ -1,17 +1,53 @@
-"""A cancellation is heard between steps, too."""
+"""Stopping: a cancellation is heard between steps, too, and what runs side by side ends together."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
+
+T = TypeVar("T")
 
 
-def raise_if_cancelled() -> None:
-    """End here when the run was asked to end; call it before each step, so that what the last one brought is kept.
+def stopped() -> bool:
+    """Whether the run, or this task of it alone, was asked to end.
 
     A step that ends well just when it is to be cancelled returns its result, and the request, which comes only once,
     would be lost with it: a slot that came free then would start an agent that nobody stops.
     """
-    if workflow.cancellation_reason() is not None:
+    task = asyncio.current_task()
+    return workflow.cancellation_reason() is not None or (task is not None and task.cancelling() > 0)
+
+
+def raise_if_cancelled() -> None:
+    """End here when the run was asked to end; call it before each step, so that what the last one brought is kept."""
+    if stopped():
         raise asyncio.CancelledError
+
+
+async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """Run all of it side by side, and return what each brought once all of it has ended.
+
+    The first failure, and a cancellation, cancel what still runs; it is raised when nothing does any more. `gather`
+    raises at once instead: the run would end while parts of it go on, and leave what they hold behind.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as failures:
+        found = [error for error in failures.exceptions if not is_cancelled_exception(error)]
+        raise (found or [asyncio.CancelledError()])[0] from None
+    return [task.result() for task in tasks]
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await work that no cancellation ends: clearing away. One that came meanwhile is left to whoever asks for it."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()

@@ -18,6 +18,7 @@ from .model.round.ticket import Cause, TicketState
 from .round_steps import RoundLedger, RoundSteps
 from .rules.paired import evaluate
 from .rules.round_robin import next_in_turn
+from .stopping import together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
 LATE = "it was not measured before the round's deadline"
@@ -46,7 +47,7 @@ class TicketQueue:
 
     async def serve(self) -> None:
         """Measure until no ticket can come any more and none waits, or the round's deadline has passed."""
-        await asyncio.gather(*(self._serve(device.name) for device in self._state.known_plan.devices))
+        await together(*(self._serve(device.name) for device in self._state.known_plan.devices))
         for _, ticket in self._state.queued:
             self._reject(ticket, Cause.ROUND_OVER, LATE)
 
@@ -56,7 +57,7 @@ class TicketQueue:
 
     async def _serve(self, device: str) -> None:
         ready: asyncio.Queue[_Ready | None] = asyncio.Queue(maxsize=1)
-        await asyncio.gather(self._build_ahead(device, ready), self._measure_all(device, ready))
+        await together(self._build_ahead(device, ready), self._measure_all(device, ready))
 
     async def _build_ahead(self, device: str, ready: asyncio.Queue[_Ready | None]) -> None:
         since = 0
@@ -77,15 +78,20 @@ class TicketQueue:
 
     async def _measure_all(self, device: str, ready: asyncio.Queue[_Ready | None]) -> None:
         while (item := await ready.get()) is not None:
-            if not item.ticket:
-                await self._guard.check(item.trial, device)
-            elif item.trial.built.failed and item.trial.built.side == "candidate":
+            if item.ticket and item.trial.built.failed and item.trial.built.side == "candidate":
                 self._reject(item.ticket, item.trial.built.failed, item.trial.built.detail)
             elif self._late():
-                self._reject(item.ticket, Cause.ROUND_OVER, LATE)
-                await self._trials.drop(item.trial)
+                await self._give_up(item)
+            elif not item.ticket:
+                await self._guard.check(item.trial, device)
             else:
                 await self._measure(device, item)
+
+    async def _give_up(self, item: _Ready) -> None:
+        """The round's deadline passed before what was built could be measured."""
+        if item.ticket:
+            self._reject(item.ticket, Cause.ROUND_OVER, LATE)
+        await self._trials.drop(item.trial)
 
     async def _measure(self, device: str, item: _Ready) -> None:
         plan, lane = self._state.known_plan, self._lane(item.ticket)
@@ -103,7 +109,7 @@ class TicketQueue:
         self._resting.add(device)
         await self._trials.drop(item.trial)
         self._ledger.record(TicketPutBack, ticket=item.ticket, device=device, why=why)
-        await workflow.sleep(pause, summary=f"{device}: {why}"[:200])
+        await workflow.sleep(min(pause, self._left()), summary=f"{device}: {why}"[:200])
         self._resting.discard(device)
 
     def _reject(self, ticket: str, cause: Cause, detail: str) -> None:
@@ -115,8 +121,8 @@ class TicketQueue:
     async def _work(self, device: str) -> bool:
         """Wait for a ticket to take; False when there will be none. Another device set's builder may be faster."""
         while not self._may_take(device):
-            left = self._state.deadline - workflow.now().timestamp()
-            if left <= 0 or self._over():
+            left = self._left()
+            if not left or self._over():
                 return False
             with suppress(TimeoutError):
                 await workflow.wait_condition(
@@ -135,4 +141,8 @@ class TicketQueue:
         return self._closing and not any(ticket.state in open_ for ticket in self._state.tickets.values())
 
     def _late(self) -> bool:
-        return workflow.now().timestamp() >= self._state.deadline
+        return not self._left()
+
+    def _left(self) -> float:
+        """Seconds until the round's deadline."""
+        return max(0.0, self._state.deadline - workflow.now().timestamp())

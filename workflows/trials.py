@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from temporalio import workflow
@@ -56,12 +57,20 @@ class Trials:
 
     async def measure(self, trial: Trial, device: str, *, deadline: float | None = None) -> Measurement:
         """Measure what was built once the device set is free; past the deadline it may still be busy."""
+        return await self.measure_on_any(trial, (device,), deadline=deadline)
+
+    async def measure_on_any(
+        self, trial: Trial, devices: Sequence[str], *, deadline: float | None = None
+    ) -> Measurement:
+        """Measure what was built on the first of the device sets that is free; see `measure`."""
         pause = PAUSE_S
         while True:
-            found = await self.measure_once(trial, device, deadline=deadline)
-            if not found.busy or (deadline is not None and workflow.now().timestamp() >= deadline):
-                return found
-            await workflow.sleep(pause, summary=f"{device}: {found.busy}"[:200])
+            for device in devices:
+                found = await self.measure_once(trial, device, deadline=deadline)
+                if not found.busy or (deadline is not None and workflow.now().timestamp() >= deadline):
+                    return found
+            left = LONGEST_PAUSE_S if deadline is None else max(0.0, deadline - workflow.now().timestamp())
+            await workflow.sleep(min(pause, left), summary=f"{devices[-1]}: {found.busy}"[:200])
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def drop(self, trial: Trial) -> None:
