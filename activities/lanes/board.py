@@ -11,7 +11,6 @@ from pathlib import Path
 from re import Pattern
 
 from ...workflows.model.round.ticket import TicketState, TicketStatus
-from ..workspaces.removal import sweep
 from .desk import DESK, OUTBOX, STATUS, TAKEN
 from .reach import NOWHERE, opened_folder, put_away
 
@@ -59,10 +58,9 @@ class Board:
 
     def drop(self, name: str) -> None:
         """Move an entry out of the outbox, for good."""
-        with self.opened(OUTBOX) as outbox, opened_folder(self.folder) as own:
-            if outbox != NOWHERE and not put_away(name, outbox, own):
+        with self.opened(OUTBOX) as outbox, opened_folder(self.folder / TAKEN) as aside:
+            if outbox != NOWHERE and not put_away(name, outbox, aside):
                 self.stuck.add(name)
-        sweep(self.folder)
 
     def recall(self, status: TicketStatus) -> None:
         """Know a state from before; write it up only where nothing is, since what is there may be newer."""
@@ -97,10 +95,10 @@ class Board:
     def opened(self, name: str) -> Iterator[int]:
         """A folder of the desk, made anew in the place of anything else; nothing is made where there is no desk."""
         with ExitStack() as stack:
-            own = stack.enter_context(opened_folder(self.folder))
-            desk = stack.enter_context(opened_folder(DESK, within=own))
+            desk = stack.enter_context(opened_folder(self.folder / DESK))
             found = stack.enter_context(opened_folder(name, within=desk))
-            if found == NOWHERE and desk != NOWHERE and put_away(name, desk, own):
+            aside = stack.enter_context(opened_folder(self.folder / TAKEN))
+            if found == NOWHERE and desk != NOWHERE and put_away(name, desk, aside):
                 with suppress(OSError):
                     os.mkdir(name, dir_fd=desk)
                 found = stack.enter_context(opened_folder(name, within=desk))

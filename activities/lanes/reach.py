@@ -10,12 +10,18 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from ..effect import PASSING
-from ..workspaces.removal import TRASH
 
 CHUNK = 1 << 20
+
+AT_ONCE = 10_000
+"""How many files of a folder are removed one by one."""
+
+LEFT = "left-"
+"""Begins the name of what is to be deleted later."""
 
 NOWHERE = -1
 """In the place of a folder's descriptor: nothing is found in it."""
@@ -78,16 +84,20 @@ def _drained(read: Callable[[int], bytes | None], most: int, sink: Callable[[byt
     return size
 
 
-def put_away(name: str, within: int, trash: int) -> bool:
-    """Remove what lies in a folder, whatever it is; folders go into the trash of another one. Whether it is gone."""
+def put_away(name: str, within: int, aside: int) -> bool:
+    """Remove what lies in a folder, whatever it is; whether it is gone from there.
+
+    Somebody may still be at work in it, so nothing is gone into by its path: files are removed two folders deep, and
+    what is left then is renamed into the folder `aside`, to be deleted when nobody is there any more.
+    """
     with suppress(OSError):
         os.unlink(name, dir_fd=within)
+    with opened_folder(name, within=within) as folder:
+        _empty(folder, depth=1)
     with suppress(OSError):
-        with opened_folder(name, within=within) as folder:
-            if folder != NOWHERE:
-                os.fchmod(folder, 0o700)  # a folder that cannot be written cannot be moved, either
-        os.rename(name, f"{TRASH}{secrets.token_hex(8)}", src_dir_fd=within, dst_dir_fd=trash)
-        return True
+        os.rmdir(name, dir_fd=within)
+    with suppress(OSError):
+        os.rename(name, f"{LEFT}{secrets.token_hex(8)}", src_dir_fd=within, dst_dir_fd=aside)
     try:
         os.stat(name, dir_fd=within, follow_symlinks=False)
     except FileNotFoundError:
@@ -95,3 +105,20 @@ def put_away(name: str, within: int, trash: int) -> bool:
     except OSError:
         return False
     return False
+
+
+def _empty(folder: int, *, depth: int) -> None:
+    """Remove the first files of a folder, and of the folders in it."""
+    with suppress(OSError):
+        os.fchmod(folder, 0o700)  # one that cannot be written can be neither emptied nor moved
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, AT_ONCE)]
+        for name in names:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+                continue
+            if depth:
+                with opened_folder(name, within=folder) as inner:
+                    _empty(inner, depth=depth - 1)
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=folder)

@@ -1,7 +1,7 @@
 """What intake remembers of a lane's tickets, out of the lane's reach: nothing is taken in twice, nothing is forgotten.
 
-<lane's folder>/taken/<ticket>.json   a `Taken`
-<lane's folder>/taken/lock            held by the one who takes in
+In the lane's folder, below `taken`: `<ticket>.json`, a `Taken`; `lock`, held by the one who takes in; `left-*`, what
+could not be removed from the desk while somebody was at work in it.
 """
 
 from __future__ import annotations

@@ -281,7 +281,10 @@ def test_an_entry_with_much_beside_it_is_taken_and_removed_whole(lane: Any) -> N
     entry.chmod(0o500)
     assert [each.refused for each in lane.take()] == [None]
     assert lane.waiting == []
-    assert not list(lane.folder.glob(".trash-*"))
+    (left,) = (lane.folder / "taken").glob("left-*")  # what is deep may be deleted only when nobody is there any more
+    assert [path.name for path in left.iterdir()] == ["files"]
+    close_attempt_folder(lane.home, CloseAttempt(attempt=lane.key, store=lane.store.key))
+    assert [path.name for path in lane.folder.iterdir()] == ["closed"]
 
 
 def test_a_lane_that_submits_far_more_than_it_may_is_heard_no_more(lane: Any) -> None:
