@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,18 +47,21 @@ class Copies:
                 return Flaw(Cause.LINK_ESCAPES, f"no link is as long as {display(entry.path)}")
             self.targets[entry.path] = copy.read_bytes()
             return None
-        path = top / entry.path.decode("utf-8", "surrogateescape")
+        path = top / os.fsdecode(entry.path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(copy, path)
+        if copy.parent == self.folder:
+            self._at[entry.sha256] = copy.rename(path)
+        else:
+            shutil.copyfile(copy, path)
         path.chmod(0o755 if entry.mode == "100755" else 0o644)
         return None
 
     def link(self, top: Path) -> None:
         """Make the links, now that they are known to stay below `top`."""
         for name, target in self.targets.items():
-            path = top / name.decode("utf-8", "surrogateescape")
+            path = top / os.fsdecode(name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.symlink_to(target.decode("utf-8", "surrogateescape"))
+            path.symlink_to(os.fsdecode(target))
 
     def _copied(self, entry: Entry) -> Path | Flaw:
         path = self._at.get(entry.sha256)

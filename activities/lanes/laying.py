@@ -7,6 +7,7 @@ has to be checked out, and the tree is the one that `git add -A` gives.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def _lent(laid: Laid, folder: bytes, top: Path) -> Sequence[bytes]:
     for name in RULES:
         path, entry = (folder + b"/" + name if folder else name), laid.tree.folder(folder).get(name)
         if entry and entry.mode in MODES - {LINK} and path not in laid.written and path not in laid.deleted:
-            target = top / path.decode("utf-8", "surrogateescape")
+            target = top / os.fsdecode(path)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(laid.tree.target(entry))
             lent.append(path)

@@ -90,6 +90,22 @@ def test_what_the_wrapper_hands_over_is_what_a_snapshot_of_the_workspace_holds(l
     assert found.tree == snapshot(lane, lane.tree)
 
 
+def test_one_content_at_many_paths_is_read_once(lane: Any) -> None:
+    content = b"same\n"
+    lane.put({
+        "src/1": content, "src/2": ("100755", content), "src/3": ("120000", content), "src/0": ("120000", content),
+        "src/4/5": content,
+    })  # fmt: skip
+
+    found = taken(lane)
+
+    files = lane.files(found.commit)
+    assert {path: files[path][0] for path in files if files[path][1] == content} == {
+        "src/0": "120000", "src/1": "100644", "src/2": "100755", "src/3": "120000", "src/4/5": "100644",
+    }  # fmt: skip
+    assert found.bytes == 5 * len(content)
+
+
 def snapshot(lane: Any, tree: Path) -> str:
     """The tree that the machinery of attempts makes of a workspace."""
     return take_candidate(
