@@ -36,10 +36,12 @@ class Gathering:
 
     def look(self) -> bool:
         """Write down the pairs that are over since the last look; whether one of them ends the measurement."""
+        known = journal.read(self._trial.folder)
+        if known and known[-1].flaw:
+            return True
         if not self._news():
             return False
         self._names = self._names or step_names(self._job)
-        known = journal.read(self._trial.folder)
         pairs: dict[int, list[Found]] = {}
         for step in results_by(self._names, self._job):
             run = Run.of(step.name)

@@ -12,13 +12,17 @@ from ...workflows.model.round.plan import DeviceSet
 from .. import supervisor
 from ..artifacts import write_whole
 from ..effect import in_thread
-from . import devices
+from ..jobs import end_job
+from . import devices, journal
 from .leases import Lease, Taken, leased
 from .processors import TRIAL
 from .sides import Trial
 
 FILE = "lease-"
 """Begins the names of files in the measurement's folder: one for each job that held the device."""
+
+DEVICE = "device"
+"""In the measurement's folder: the name of the set that it is measured on."""
 
 QUALIFY_S = 1.0
 """Seconds after which a device that is not as the plan wants it is looked at again."""
@@ -48,6 +52,7 @@ async def hold(trial: Trial, device: DeviceSet, number: int, *, patience_s: floa
             why = await _not_ready(lease, device)
             if isinstance(lease, Lease) and not why:
                 held = Holding(since=time.time(), waited_s=time.monotonic() - begun)
+                write_whole(trial.folder / DEVICE, device.name)
                 write_whole(trial.folder / f"{FILE}{number}.json", held.model_dump_json())
                 yield lease
                 return
@@ -55,6 +60,20 @@ async def hold(trial: Trial, device: DeviceSet, number: int, *, patience_s: floa
             yield why
             return
         await asyncio.sleep(min(QUALIFY_S, left))
+
+
+def begin_anew_elsewhere(trial: Trial, name: str) -> None:
+    """Put aside what was measured on another set: the pairs of one measurement are of one device."""
+    kept = trial.folder / DEVICE
+    if not kept.exists() or (before := kept.read_text(encoding="utf-8")) == name:
+        return
+    aside = trial.folder / f"on-{before}"
+    aside.mkdir(exist_ok=True)
+    for job in trial.folder.glob(f"{TRIAL}*"):
+        end_job(job)
+    for pattern in (f"{TRIAL}*", f"{FILE}*", journal.FILE, DEVICE):
+        for path in trial.folder.glob(pattern):
+            path.rename(aside / path.name)
 
 
 async def _not_ready(lease: Lease | Taken, device: DeviceSet) -> str:

@@ -26,7 +26,7 @@ from ..workspaces.removal import discard, sweep
 from . import devices, journal
 from .building import built, compared
 from .gathering import Gathering, said
-from .holding import Holding, hold, holdings
+from .holding import Holding, begin_anew_elsewhere, hold, holdings
 from .processors import TRIAL
 from .schedule import Run, Stage, runs_of
 from .sides import RUNS, Side, Trial
@@ -40,6 +40,10 @@ LOOK_S = 0.1
 
 TRIES = 3
 """So many jobs of one measurement may be lost with their supervisors before it ends with the pairs that it has."""
+
+
+STOPPED = "stopped"
+"""What a supervisor says of a step when its job was ended."""
 
 
 class Measuring:
@@ -73,6 +77,7 @@ class _Pairs:
 
     def __init__(self, trial: Trial, request: MeasurePairs, deadline: float | None) -> None:
         self._trial, self._request, self._deadline = trial, request, deadline
+        self._stopped = False
         self._facts = Measurement(
             base=request.base, candidate=request.candidate, device=request.device, host=host_class()
         )
@@ -93,6 +98,7 @@ class _Pairs:
 
     async def _run_pairs(self) -> str:
         """Run what is missing of the pairs, after the job that an earlier worker began; what is in the way, if so."""
+        await in_thread(begin_anew_elsewhere, self._trial, self._request.device)
         number = len(list(self._trial.folder.glob(f"{TRIAL}*")))
         if number and await self._follow(number, attach(self._job_folder(number))) is None:
             number -= 1  # it never began
@@ -139,14 +145,15 @@ class _Pairs:
             running.cancel()
             raise
         await in_thread(gathering.look)
+        self._stopped = any(step.exit.detail == STOPPED for step in found or ())
         return found
 
     def _over(self) -> bool:
-        """Whether nothing more is run: all pairs are there, one failed, or the deadline has passed."""
+        """Whether nothing more is run: all pairs are there, one failed, the deadline passed, or somebody ended it."""
         entries = journal.read(self._trial.folder)
         flawed = bool(entries) and bool(entries[-1].flaw)
         late = self._deadline is not None and time.time() >= self._deadline
-        return flawed or late or len(entries) >= self._trial.plan.gates.pairs
+        return flawed or late or self._stopped or len(entries) >= self._trial.plan.gates.pairs
 
     async def _gathered(self) -> Measurement:
         """All facts, the validator's verdict on the outputs it had not seen yet among them."""
@@ -167,8 +174,9 @@ class _Pairs:
         return _updated(facts, detail=short)
 
     def _why(self) -> str:
-        late = self._deadline is not None and time.time() >= self._deadline
-        return "its deadline passed" if late else "its supervisor was lost again and again"
+        if self._deadline is not None and time.time() >= self._deadline:
+            return "its deadline passed"
+        return "somebody else ended it" if self._stopped else "its supervisor was lost again and again"
 
     def _discard(self, job: Job) -> None:
         """The folders of runs that did not come to be."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
@@ -32,6 +32,9 @@ Letter = Literal["A", "B"]
 SIDES: dict[Letter, Side] = {"A": Side.BASE, "B": Side.CANDIDATE}
 
 BENCHMARK, VALIDATE = "benchmark", "validate"
+
+MODEL = "of-every-run"
+"""Stands for the key of a run in what all runs have in common."""
 
 
 @dataclass(frozen=True)
@@ -106,42 +109,50 @@ class Stage:
         """Without `device` no device is for it; only the validator needs none."""
         self._trial, self._cpus = trial, cpus
         self._nodes = devices.nodes(device) if device else ()
-        self._variables = devices.environment(device) if device else {}
-        self._environments = {
-            side: measuring_environment(trial.place(side).environment(self._variables)) for side in Side
-        }
+        variables = devices.environment(device) if device else {}
+        self._environments = {side: measuring_environment(trial.place(side).environment(variables)) for side in Side}
+        self._fenced: dict[tuple[str, Side], tuple[str, ...]] = {}
 
     def step(self, run: Run) -> Step:
         """The run as a step; its folders are made now."""
-        return self._validation(run) if run.what == VALIDATE else self._benchmark(run)
-
-    def _benchmark(self, run: Run) -> Step:
-        folder = run.folder(self._trial)
-        writable = (_made(folder / "result"), _made(folder / "output"))
-        grants = Grants(frozen=True, tmp=_made(folder / "tmp"), writable=writable, devices=self._nodes)
-        return self._step(run, SIDES[run.letter], self._trial.plan.commands.benchmark, grants)
-
-    def _validation(self, run: Run) -> Step:
-        """It runs in the base's checkout: no code of the candidate's is in its process."""
-        command, folder = self._trial.plan.commands.validate_, run.folder(self._trial)
-        assert command is not None, "the schedule has no such run then"  # noqa: S101
-        readable = (folder / "result", folder / "output")
-        return self._step(
-            run, Side.BASE, command, Grants(frozen=True, tmp=_made(folder / "checking"), readable=readable)
-        )
-
-    def _step(self, run: Run, side: Side, command: Command, grants: Grants) -> Step:
-        place, tmp = self._trial.place(side), str(grants.tmp)
+        tmp = str(self._grants(run).tmp)
         result, output = run.result(self._trial), run.output(self._trial)
         own = {"TMPDIR": tmp, "ORCH_TMP": tmp, "ORCH_RESULT": str(result), "ORCH_OUTPUT": str(output)}
+        side = _checkout_of(run)
         return Step(
             name=run.name,
-            argv=place.fenced(("sh", "-c", command.run), MEASURE, grants, sandbox=self._trial.request.sandbox),
-            cwd=place.tree,
+            argv=tuple(word.replace(f"/{RUNS}/{MODEL}/", f"/{RUNS}/{run.key}/") for word in self._argv(run)),
+            cwd=self._trial.place(side).tree,
             env={**self._environments[side], **own},
-            timeout_s=command.timeout_s,
+            timeout_s=self._command(run).timeout_s,
             cpus=self._cpus,
         )
+
+    def _argv(self, run: Run) -> tuple[str, ...]:
+        """The fenced command of all such runs, made once: finding out what a command sees takes ten milliseconds."""
+        side, line = _checkout_of(run), ("sh", "-c", self._command(run).run)
+        if (run.what, side) not in self._fenced:
+            place, grants = self._trial.place(side), self._grants(replace(run, key=MODEL))
+            sandbox = self._trial.request.sandbox
+            self._fenced[run.what, side] = place.fenced(line, MEASURE, grants, sandbox=sandbox)
+        return self._fenced[run.what, side]
+
+    def _grants(self, run: Run) -> Grants:
+        """What the run may write and read; the folders are made."""
+        folder = run.folder(self._trial)
+        left = (_made(folder / "result"), _made(folder / "output"))
+        if run.what == VALIDATE:
+            return Grants(frozen=True, tmp=_made(folder / "checking"), readable=left)
+        return Grants(frozen=True, tmp=_made(folder / "tmp"), writable=left, devices=self._nodes)
+
+    def _command(self, run: Run) -> Command:
+        commands = self._trial.plan.commands
+        return commands.validate_ if run.what == VALIDATE and commands.validate_ else commands.benchmark
+
+
+def _checkout_of(run: Run) -> Side:
+    """Where it runs. The validator runs in the base's: no code of the candidate's is in its process."""
+    return SIDES[run.letter] if run.what == BENCHMARK else Side.BASE
 
 
 def _run(pair: int, letter: Letter, number: int) -> Run:

@@ -27,6 +27,8 @@ def discard(path: Path, near: Path) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
+        if not os.path.lexists(path):
+            return  # somebody else was faster
         raise HostFaultError(f"cannot remove {path}: {error.strerror}", hint="end what still uses it") from error
 
 

@@ -17,6 +17,7 @@ from temporalio.activity import ActivityCancellationDetails
 from orch.activities.home import Home
 from orch.activities.jobs import find_jobs
 from orch.activities.trials import journal
+from orch.activities.trials.gathering import Gathering
 from orch.activities.trials.leases import take
 from orch.workflows.model.round.lane import MeasurePairs
 from orch.workflows.model.round.plan import DeviceSet
@@ -178,6 +179,52 @@ async def test_a_worker_that_shuts_down_detaches(slow: Any, turnstile: Any, work
     again = asyncio.create_task(slow.ameasure(request))
     await let_through(turnstile, trial, 1, 2, 3, 4)
     assert len((await again).pairs) == 4
+
+
+@pytest.mark.skipif(len(MINE) < 2, reason="one processor is one device")
+async def test_a_measurement_that_goes_on_another_device_begins_anew(
+    slow: Any, turnstile: Any, worker: Callable[[], Any]
+) -> None:
+    sets = tuple(DeviceSet(name=name, cpus=(cpu,)) for name, cpu in zip(("one", "two"), MINE, strict=False))
+    slow.with_plan(devices=sets)
+    request = slow.measuring(slow.building(slow.slow))
+    trial, environment = slow.trial(request), worker()
+    running = asyncio.create_task(slow.ameasure(request, environment))
+    await let_through(turnstile, trial, 1)
+    await turnstile.arrived(trial, 2)
+    while len(journal.read(trial.folder)) < 1:
+        await asyncio.sleep(0.01)
+    await cancelled(running, environment, ActivityCancellationDetails(worker_shutdown=True))
+
+    again = asyncio.create_task(slow.ameasure(request.model_copy(update={"device": "two"})))
+    while not (trial.folder / "on-one/pairs.jsonl").exists():
+        await asyncio.sleep(0.01)
+    assert is_free(f"cpu-{MINE[0]}")
+    for run in range(1, 5):
+        while sum("waiting" in path.read_text() for path in trial.folder.glob("trial-1/*-stdout")) < run:
+            await asyncio.sleep(0.02)
+        turnstile.release()
+    found = await again
+    assert (found.device, len(found.pairs)) == ("two", 4)
+    assert len(journal.read(trial.folder / "on-one")) == 1
+
+
+async def test_a_flawed_pair_ends_the_trial_also_when_another_worker_reads_on(
+    slow: Any, turnstile: Any, worker: Callable[[], Any]
+) -> None:
+    slow.with_plan(gates={"pairs": 64})
+    flawed = slow.candidate({"code.sh": f'{turnstile.code}echo broken > "$ORCH_RESULT"; exit 0\n'})
+    request = slow.measuring(slow.building(flawed))
+    trial, environment = slow.trial(request), worker()
+    running = asyncio.create_task(slow.ameasure(request, environment))
+    await turnstile.arrived(trial, 1)
+    await cancelled(running, environment, ActivityCancellationDetails(worker_shutdown=True))
+    turnstile.release()
+    await turnstile.arrived(trial, 2)  # nobody was there to end it
+    Gathering(trial, trial.folder / "trial-1").look()  # and who wrote the pair down died before it could
+    found = await slow.ameasure(request)
+    assert (len(found.pairs), found.side) == (1, "candidate")
+    assert "is no JSON" in found.detail
 
 
 async def test_a_cancelled_measurement_ends_its_trial_and_gives_everything_back(
