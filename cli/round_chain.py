@@ -26,7 +26,7 @@ class ChainRound:
         incumbent: where it started from.
         new_incumbent: what took its place; None when it stayed.
         confirmed: what that showed when it was measured anew.
-        kept: the lanes in it.
+        kept: the lanes in it, in the order of composition.
         metric: what was measured.
         why: how it ended, in words.
     """
@@ -51,7 +51,7 @@ def of_view(view: RoundView) -> ChainRound:
         incumbent=view.incumbent or "",
         new_incumbent=view.new_incumbent,
         confirmed=view.confirmed,
-        kept=tuple(lane.id for lane in view.lanes if lane.kept),
+        kept=view.composed,
         metric=view.metric,
         why=round_sentence(view.reason) if view.reason else view.phase.value,
     )
@@ -63,6 +63,7 @@ def of_document(document: Mapping[str, Any]) -> ChainRound | None:
         if document["schema"] != SCHEMA:
             return None
         new, reruns = document["new_incumbent"], document["composition"]["reruns"]
+        kept = {str(lane["id"]) for lane in document["lanes"] if lane["kept"]}
         return ChainRound(
             run=str(document["run"]),
             name=str(document["round"]),
@@ -70,7 +71,7 @@ def of_document(document: Mapping[str, Any]) -> ChainRound | None:
             incumbent=str(document["incumbent"]),
             new_incumbent=str(new) if new else None,
             confirmed=Evaluation.model_validate(reruns[-1]["evaluation"]) if new and reruns else None,
-            kept=tuple(str(lane["id"]) for lane in document["lanes"] if lane["kept"]),
+            kept=tuple(name for step in document["composition"]["steps"] if (name := str(step["lane"])) in kept),
             metric=Metric.model_validate(document["plan"]["metric"]),
             why="a new incumbent" if new else "the incumbent stays",
         )

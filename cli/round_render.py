@@ -168,8 +168,8 @@ def _result(view: RoundView) -> Iterator[str]:
         yield "rejected: " + ", ".join(f"{words.get(cause, cause)} ({count})" for cause, count in view.rejects.items())
     yield round_summary(view)
     if view.new_incumbent:
-        kept = [lane.id for lane in view.lanes if lane.kept]
-        yield f"new incumbent {view.new_incumbent[:12]}: {plural(len(view.chain), 'commit')}, of {', '.join(kept)}"
+        commits = plural(len(view.chain), "commit")
+        yield f"new incumbent {view.new_incumbent[:12]}: {commits}, of {', '.join(view.composed)}"
     elif view.decided:
         yield f"the incumbent {(view.incumbent or '')[:12]} stays"
     if view.record and view.record.moved:

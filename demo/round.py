@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import shutil
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from shared import BIN, DemoError, call, commit, console, head, orch, sdist
 HERE = Path(__file__).resolve().parent
 PACKAGE, VERSION = "sqlparse", "0.5.3"
 ROUND = "r1"
+PREFIX = "orch-round-"
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,12 @@ def set_scene(folder: Path, cache: Path, campaign: str, pairs: int) -> Scene:
     call("git", "init", "--quiet", "--initial-branch", "main", repo)
     commit(repo, f"{PACKAGE} {VERSION}, as published")
     shutil.copytree(HERE / "benchmark", repo / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(HERE / "lanes", repo / "agents")
     with tempfile.TemporaryDirectory() as out:
         env = {**os.environ, "ORCH_RESULT": f"{out}/result.json", "ORCH_OUTPUT": out}
         call(sys.executable, "-B", "bench/bench.py", cwd=repo, env=env)
         shutil.copyfile(f"{out}/trees.txt", repo / "bench" / "expected.txt")
-    commit(repo, "A benchmark of the parser")
+    commit(repo, "A benchmark of the parser, and what the scripted agents will do")
     write(folder / "campaign.yaml", campaign_file(campaign, head(repo), pairs))
     write(folder / "round.yaml", round_file())
     return Scene(repo, campaign, folder / "round.yaml")
@@ -73,24 +74,22 @@ def set_scene(folder: Path, cache: Path, campaign: str, pairs: int) -> Scene:
 
 def campaign_file(campaign: str, incumbent: str, pairs: int) -> dict[str, object]:
     """The campaign: what is measured and what may be tried."""
-    python = f"{shlex.quote(sys.executable)} -B"
-    suite = f"{shlex.quote(str(BIN / 'pytest'))} -q -p no:asyncio -p no:cacheprovider tests"
     return {
         "campaign": campaign,
         "incumbent": incumbent,
         "metric": {"name": "parse_ms", "direction": "lower", "unit": "ms"},
         "gates": {
             "pairs": pairs,
-            "rollback": "3%",
+            "rollback": "2%",
             "noise": "5%",
             "validator": ["bench/validate.py", "bench/expected.txt"],
         },
-        "protected": ["bench/**", "tests/**"],
+        "protected": ["bench/**", "agents/**", "tests/**"],
         "commands": {
-            "probe": f'{python} -c "import sqlparse; print(sqlparse.__file__)"',
-            "smoke": {"run": suite, "timeout": "2m"},
-            "benchmark": {"run": f"{python} bench/bench.py", "timeout": "1m"},
-            "validate": {"run": f"{python} bench/validate.py", "timeout": "1m"},
+            "probe": 'python -Bc "import sqlparse; print(sqlparse.__file__)"',
+            "smoke": {"run": "python -Bm pytest -q -p no:asyncio -p no:cacheprovider tests", "timeout": "2m"},
+            "benchmark": {"run": "python -B bench/bench.py", "timeout": "1m"},
+            "validate": {"run": "python -B bench/validate.py", "timeout": "1m"},
         },
         "entries": [
             {
@@ -117,7 +116,7 @@ def round_file() -> dict[str, object]:
                 "id": lane.id,
                 "entry": lane.id,
                 "globs": [lane.path],
-                "agent": f"cmd:git apply {shlex.quote(str(HERE / 'lanes' / lane.id))}.patch && .orch/round submit",
+                "agent": f"cmd:git apply agents/{lane.id}.patch && .orch/round submit",
                 "budget": {"wall": "5m"},
             }
             for lane in LANES
@@ -166,7 +165,7 @@ def check(scene: Scene, run: str) -> None:
 def keep(run: str, folder: Path) -> None:
     """Write the report and the round's ledger document into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    if orch("report", run, "-o", folder / "sqlparse-round.html"):
+    if orch("report", run, "-o", folder / "report.html"):
         raise DemoError("no report was written")
     state = json.loads(call(BIN / "orch", "status", "--json"))["state"]
     shutil.copyfile(Path(state, "runs", run, "round-ledger.json"), folder / "round-ledger.json")
@@ -177,14 +176,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--dir", type=Path, help="an empty folder for the project (default: a new temporary one)")
     parser.add_argument("--cache", type=Path, default=HERE / ".cache", help="where the source distributions are kept")
-    parser.add_argument("--campaign", default="sqlparse", help="the campaign's id; a round is run once in each")
+    parser.add_argument("--campaign", help="the campaign's id; a round is run once in each (default: a new one)")
     parser.add_argument("--pairs", type=int, default=8, help="AB/BA pairs of one measurement")
     parser.add_argument("--example", type=Path, help="write report and round-ledger.json into this folder")
     options = parser.parse_args()
-    folder = (options.dir or Path(tempfile.mkdtemp(prefix="orch-round-"))).resolve()
+    os.environ["PATH"] = os.pathsep.join((str(BIN), os.environ.get("PATH", os.defpath)))  # `python` is this one
+    folder = (options.dir or Path(tempfile.mkdtemp(prefix=PREFIX))).resolve()
+    campaign = options.campaign or f"{PACKAGE}-{folder.name.removeprefix(PREFIX).lower()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        play(set_scene(folder, options.cache.resolve(), options.campaign, options.pairs), options.example)
+        play(set_scene(folder, options.cache.resolve(), campaign, options.pairs), options.example)
     except (DemoError, OSError) as error:
         console.print(f"error: {error}", style="red", markup=False)
         return 1

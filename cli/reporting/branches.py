@@ -147,7 +147,7 @@ def _outcome(view: RoundView, y: float) -> Iterator[Html]:
     if not view.decided:
         return
     won = view.new_incumbent
-    lines = (f"new incumbent {won[:12]}", f"of {', '.join(lane.id for lane in view.lanes if lane.kept)}") if won else ()
+    lines = (f"new incumbent {won[:12]}", f"of {', '.join(view.composed)}") if won else ()
     texts = lines or ("the incumbent stays", (view.incumbent or "")[:12])
     yield join(
         el("circle", cx=CHAIN, cy=y, r=10, class_="won" if won else "base"),

@@ -38,7 +38,7 @@ def lane_table(view: RoundView) -> Html:
             el("span", lane.entry, class_="keep"),
             lane.plane,
             lane.stage or UNKNOWN,
-            code(agent_label(lane.agent)),
+            el("code", agent_label(lane.agent), class_="agent"),
             f"{len(lane.attempts)}/{lane.max_attempts}",
             f"{len(lane.tickets)}/{lane.max_submissions}",
             evaluation_text(lane.best.evaluation, view.metric) if lane.best else UNKNOWN,

@@ -43,6 +43,7 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 6px
 table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-numeric: tabular-nums; }
 table.narrow { width: auto; }
 .keep, td code { white-space: nowrap; }
+td code.agent { white-space: normal; overflow-wrap: anywhere; }
 th { text-align: left; font-weight: 600; color: var(--muted); font-size: 13px; white-space: nowrap; }
 th, td { padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th:last-child, td:last-child { padding-right: 0; }

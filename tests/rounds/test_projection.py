@@ -52,6 +52,13 @@ def test_a_finished_round_tells_what_was_composed_and_what_it_is_worth() -> None
     assert view.warnings == ("lanes tokens and cache attack the same stage, lexing",)
 
 
+def test_the_lanes_of_a_new_incumbent_stand_in_the_order_of_composition() -> None:
+    view = project_round(composed())
+
+    assert view.model_copy(update={"lanes": view.lanes[::-1]}).composed == ("tokens", "output")
+    assert project_round(fallen_back()).composed == ("tokens",)
+
+
 def test_a_step_stands_beside_the_gain_of_its_lane_alone() -> None:
     view = project_round(composed())
     picked = {ticket.ticket: ticket for ticket in view.tickets if ticket.picked}

@@ -196,6 +196,12 @@ class RoundView(Value):
         return tuple(ticket for lane in self.lanes for ticket in lane.tickets)
 
     @property
+    def composed(self) -> tuple[Name, ...]:
+        """The lanes in the new incumbent, in the order of composition."""
+        kept = {lane.id for lane in self.lanes if lane.kept}
+        return tuple(step.lane for step in self.steps if step.lane in kept)
+
+    @property
     def confirmed(self) -> Evaluation | None:
         """What the new incumbent showed when it was measured anew; None when there is none."""
         found = self.reruns[-1].evaluation if self.reruns and self.new_incumbent else None
