@@ -134,7 +134,7 @@ CAMPAIGN_KEYS = {
     "campaign": Key(name, NAME, "id", needed=True),
     "incumbent": Key(revision, "the commit that the first round starts from: a branch, a tag or an id", needed=True),
     "metric": Key(_metric, "{name: …, direction: lower, unit: ms}", needed=True),
-    "gates": Key(gates, "{pairs: 8, repetitions: 1, sigmas: 2, rollback: 1%, noise: 5%, validator: […]}"),
+    "gates": Key(gates, "{pairs: 8, repetitions: 3, sigmas: 2, rollback: 1%, noise: 5%, validator: […]}"),
     "protected": Key(_globs, "a list of globs that belong to no lane"),
     "commands": Key(_commands, "{benchmark: LINE}, and any of setup, probe, build, smoke, validate", needed=True),
     "entries": Key(listed(_entry), "a list of {id: …, plane: …, hypothesis: …, headroom: …}", needed=True),

@@ -80,6 +80,7 @@ def campaign_file(campaign: str, incumbent: str, pairs: int) -> dict[str, object
         "metric": {"name": "parse_ms", "direction": "lower", "unit": "ms"},
         "gates": {
             "pairs": pairs,
+            "repetitions": 1,
             "rollback": "2%",
             "noise": "5%",
             "validator": ["bench/validate.py", "bench/expected.txt"],

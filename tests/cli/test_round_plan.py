@@ -85,7 +85,7 @@ def test_every_key_reaches_the_plan(optimized: Any, home: Home) -> None:
         ),
         (
             "round: r01",
-            "round: r01\nincumbent: INCUMBENT\ngates: {pairs: 12, repetitions: 2, sigmas: 3, rollback: 2%, noise: 4%}",
+            "round: r01\nincumbent: INCUMBENT\ngates: {pairs: 12, repetitions: 4, sigmas: 3, rollback: 2%, noise: 4%}",
         ),
     )
 
@@ -96,7 +96,7 @@ def test_every_key_reaches_the_plan(optimized: Any, home: Home) -> None:
     assert plan.devices[0].load == 0.5
     assert (plan.lanes[0].submissions, plan.lanes[0].deadline_s, plan.lanes[0].condition) == (2, 3600.0, "x")
     gates = plan.gates
-    assert (gates.pairs, gates.repetitions, gates.sigmas, gates.rollback, gates.noise) == (12, 2, 3.0, 0.02, 0.04)
+    assert (gates.pairs, gates.repetitions, gates.sigmas, gates.rollback, gates.noise) == (12, 4, 3.0, 0.02, 0.04)
 
 
 def test_what_grades_is_protected_and_told(optimized: Any, home: Home) -> None:

@@ -64,7 +64,7 @@ PLAN = RoundPlan(
     campaign_digest="c" * 64,
     incumbent=sha("incumbent"),
     metric=Metric(name="latency", direction=Direction.LOWER, unit="ms"),
-    gates=Gates(pairs=8, rollback=0.01),
+    gates=Gates(pairs=8, repetitions=1, rollback=0.01),
     protected=("bench/**",),
     devices=(DeviceSet(name="cpu-a", cpus=(0,)), DeviceSet(name="cpu-b", cpus=(1,))),
     commands=Commands(benchmark=Command(run="python bench/run.py")),

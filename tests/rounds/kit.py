@@ -159,7 +159,7 @@ def frozen(repo: Path, lanes: Sequence[Lane], **overrides: Any) -> RoundPlan:
         "campaign_digest": "0" * 64,
         "incumbent": git(repo, "rev-parse", "HEAD"),
         "metric": Metric(name="latency_ms", direction=Direction.LOWER, unit="ms"),
-        "gates": Gates(pairs=4, rollback=0.01, noise=0.1, validator=_hashes(repo, "bench/validate.py")),
+        "gates": Gates(pairs=4, repetitions=1, rollback=0.01, noise=0.1, validator=_hashes(repo, "bench/validate.py")),
         "protected": ("bench/**",),
         "devices": (DeviceSet(name="cpu"),),
         "commands": Commands(
@@ -204,7 +204,7 @@ def _campaign(repo: Path, lanes: Sequence[Lane], more: Mapping[str, Any], gates:
         "campaign": "synthetic",
         "incumbent": git(repo, "rev-parse", "HEAD"),
         "metric": {"name": "latency_ms", "direction": "lower", "unit": "ms"},
-        "gates": {"pairs": 4, "rollback": 0.01, "noise": 0.1, **validator, **gates},
+        "gates": {"pairs": 4, "repetitions": 1, "rollback": 0.01, "noise": 0.1, **validator, **gates},
         "protected": ["bench/**"],
         "commands": COMMANDS,
         "entries": [lane.searched for lane in lanes],

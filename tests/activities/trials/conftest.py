@@ -187,7 +187,11 @@ def _plan(repo: Path, incumbent: str) -> RoundPlan:
         campaign_digest="0" * 64,
         incumbent=incumbent,
         metric=Metric(name="wall", direction=Direction.LOWER, unit="ms"),
-        gates=Gates(pairs=4, validator=(FileHash(path="validate.sh", sha256=hashlib.sha256(validator).hexdigest()),)),
+        gates=Gates(
+            pairs=4,
+            repetitions=1,
+            validator=(FileHash(path="validate.sh", sha256=hashlib.sha256(validator).hexdigest()),),
+        ),
         protected=PROTECTED,
         devices=(DeviceSet(name="one", cpus=(min(os.sched_getaffinity(0)),)),),
         commands=Commands(

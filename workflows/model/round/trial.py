@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..base import Sha, Value
 from ..exit import Exit
@@ -108,6 +108,12 @@ class Noise(Value):
     pairs: int = Field(ge=2)
     measurements: int = Field(default=1, ge=1)
     base: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _sigma_has_freedom(self) -> Self:
+        if self.measurements >= self.pairs:
+            raise ValueError("each A/A measurement takes one degree of freedom: there must be more pairs")
+        return self
 
     @property
     def freedom(self) -> int:
