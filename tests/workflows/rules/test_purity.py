@@ -23,7 +23,10 @@ RULES = sorted((WORKFLOWS / "rules").glob("*.py"))
 PARTS = sorted((WORKFLOWS / "rules").glob("*/*.py"))
 """The files of rules that are folders."""
 
+ESTIMATION = sorted((WORKFLOWS / "estimation").glob("*.py"))
 MODEL = sorted((WORKFLOWS / "model").glob("*.py"))
+ROUND = sorted((WORKFLOWS / "model" / "round").glob("*.py"))
+ALL = [*RULES, *PARTS, *ESTIMATION, *MODEL, *ROUND]
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -35,25 +38,34 @@ def imports(path: Path) -> Iterator[str]:
             yield "." * node.level + (node.module or "")
 
 
-def foreign(path: Path, allowed: set[str], prefix: str) -> list[str]:
+def foreign(path: Path, allowed: set[str], *prefixes: str) -> list[str]:
+    def own(name: str) -> bool:
+        return any(name.startswith(each) and not name.removeprefix(each).startswith(".") for each in prefixes)
+
     return [
         name
         for name in imports(path)
-        if not (name.startswith(prefix) and not name.removeprefix(prefix).startswith("."))
-        and (name.startswith(".") or name.partition(".")[0] not in allowed)
+        if not own(name) and (name.startswith(".") or name.partition(".")[0] not in allowed)
     ]
 
 
 def test_all_rules_and_values_are_looked_at() -> None:
     assert len(RULES) + len(MODEL) >= 12
+    assert {"bar.py", "student.py"} <= {path.name for path in ESTIMATION}
+    assert {"plan.py", "trial.py"} <= {path.name for path in ROUND}
     assert {"tournament.py", "progress.py", "stuck.py", "feedback.py", "budget.py", "projection.py"} <= {
         path.name for path in RULES
     }
 
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
-def test_rules_import_the_model_and_pure_modules_only(path: Path) -> None:
-    assert foreign(path, PURE, "..model.") == []
+def test_rules_import_the_model_estimation_and_pure_modules_only(path: Path) -> None:
+    assert foreign(path, PURE, "..model.", "..estimation.") == []
+
+
+@pytest.mark.parametrize("path", ESTIMATION, ids=lambda path: path.name)
+def test_estimation_imports_the_model_itself_and_pure_modules_only(path: Path) -> None:
+    assert foreign(path, PURE, "..model.", ".") == []
 
 
 @pytest.mark.parametrize("path", PARTS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -67,7 +79,12 @@ def test_values_import_other_values_and_pure_modules_only(path: Path) -> None:
     assert foreign(path, PURE | MODEL_ALSO, ".") == []
 
 
-@pytest.mark.parametrize("path", [*RULES, *PARTS, *MODEL], ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("path", ROUND, ids=lambda path: path.name)
+def test_values_of_rounds_import_other_values_and_pure_modules_only(path: Path) -> None:
+    assert foreign(path, PURE | MODEL_ALSO, ".", "..") == []
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_nothing_calls_an_effect(path: Path) -> None:
     calls = (node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
     assert not EFFECTS & {func.id for func in calls if isinstance(func, ast.Name)}
