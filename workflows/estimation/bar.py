@@ -1,19 +1,20 @@
-"""The bar: the least difference that a paired sample shows to be one, and what it is made of."""
+"""The bar: the least difference that a paired sample shows to be one, what it is made of, and the rollback line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import log1p, sqrt
 
+from ..model.round.plan import Direction, Gates
 from ..model.round.trial import Noise
 from .paired_sample import PairedSample
 
 EXACT = 1e-9
 """Relative differences below this are rounding in double arithmetic (of a sum of a few million terms), never a gain."""
 
-STEPS = 2
-"""Steps of a coarse clock that a difference must have where noise does not blur them: one of them is rounding."""
+STEPS = 1.5
+"""Steps of a clock above which a difference is one where no noise blurs them: a single step may be rounding."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,22 @@ def bar(sample: PairedSample, noise: Noise | None, factor: Callable[[int], float
         known.append((noise.sigma, noise.freedom))
     sigma, asked = max(((sigma, factor(freedom)) for sigma, freedom in known), key=lambda each: each[0] * each[1])
     error = sigma / sqrt(pairs)
-    return Bar(error=error, factor=asked, least=max(asked * error, _floor(sample, max(known)[0])))
+    return Bar(error=error, factor=asked, least=max(asked * error, _floor(sample, max(sigma for sigma, _ in known))))
+
+
+def rollback_line(sample: PairedSample, gates: Gates) -> float:
+    """The smallest gain worth keeping, in the sample's scale: what must be won, as a fraction of the base's value."""
+    if not sample.in_log:
+        return gates.rollback * sample.level
+    return -log1p(-gates.rollback) if sample.metric.direction is Direction.LOWER else log1p(gates.rollback)
 
 
 def _floor(sample: PairedSample, sigma: float) -> float:
     """The least difference that can be one however small the noise is, in the sample's scale.
 
     A deterministic metric, such as a count of instructions, has no noise and needs none: its floor is that of
-    arithmetic. A clock that is coarser than the noise shows no noise either; then rounding does not average out, and
-    what looks like one step may be next to nothing. Where the noise spreads over a step or more, it does.
+    arithmetic. A clock that is coarser than the noise shows none either. Then no number of pairs averages its rounding
+    out: 0.05 s beside 0.04 s may be 0.0451 beside 0.0449. Once a value flickers, it is noise that is seen.
     """
     exact = EXACT * (1.0 if sample.in_log else sample.level)
-    step = sample.in_scale(sample.step)
-    return max(exact, STEPS * step) if sigma < step else exact
+    return max(exact, sample.in_scale(STEPS * sample.step)) if sigma <= exact else exact

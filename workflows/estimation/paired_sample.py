@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import expm1, isfinite, log
+from math import expm1, isfinite, log, sqrt
 
 from ..model.round.plan import Direction, Gates, Metric
 from ..model.round.trial import Measurement, Order, Pair, Sample, Scale
 from .moments import deviation, mean, median
 
 CLOCK_UNITS = frozenset(
-    {"ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds"}
-    | {"m", "min", "mins", "minute", "minutes", "h", "hour", "hours"}
+    {"ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "second", "seconds", "min", "minute", "minutes", "h", "hours"}
 )
 """Units of values that are read off a clock, in lower case: they may be rounded to its steps. Counts are exact."""
 
@@ -53,11 +52,26 @@ class PairedSample:
     @cached_property
     def order_effect(self) -> float:
         """By how much the mean differs between the pairs that began with A and those that began with B."""
+        ab, ba = map(mean, self._by_order)
+        return abs(ab - ba)
+
+    @cached_property
+    def order_error(self) -> float:
+        """The standard error of the order effect, with two degrees of freedom fewer than there are pairs.
+
+        It comes from the spread within each order: the spread of all pairs has the effect itself in it.
+        """
+        pairs = len(self.differences)
+        residuals = [each - mean(half) for half in self._by_order for each in half]
+        return 2 * deviation(residuals) * sqrt((pairs - 1) / (pairs - 2) / pairs)
+
+    @property
+    def _by_order(self) -> tuple[list[float], list[float]]:
         ab, ba = (
-            mean([d for d, order in zip(self.differences, self.orders, strict=True) if order == each])
+            [d for d, order in zip(self.differences, self.orders, strict=True) if order == each]
             for each in ("AB", "BA")
         )
-        return abs(ab - ba)
+        return ab, ba
 
     @property
     def in_log(self) -> bool:
@@ -81,12 +95,17 @@ class PairedSample:
 
 
 def broken(measurement: Measurement) -> str:
-    """Why a measurement has no facts to read: it never came to pairs, or one of its runs failed; empty if it has."""
+    """Why a measurement has no facts to read; empty if it has.
+
+    It never came to pairs, one of its runs failed, or the validator refuses what the incumbent does, too.
+    """
+    if measurement.invalid and measurement.side == "base":
+        return f"the validator refused the incumbent's own result: {measurement.invalid}"
     if measurement.busy:
         return f"nothing was measured: the device is busy ({measurement.busy})"
     if measurement.failed:
-        detail = f": {measurement.detail}" if measurement.detail else ""
-        return f"nothing was measured: {measurement.failed.value}{detail}"
+        of = f" of the {measurement.side}" if measurement.side else ""
+        return f"nothing was measured: {measurement.failed.value}{of}{_detail(measurement)}"
     for pair, side, sample in _samples(measurement):
         if sample.value is None or not sample.exit.ok:
             return f"a run of pair {pair.index}, side {side}, gave no value: {sample.flaw or sample.exit}"
@@ -117,6 +136,10 @@ def read(measurement: Measurement, metric: Metric, gates: Gates, scale: Scale | 
     return sample if finite else "the values are too large to be compared"
 
 
+def _detail(measurement: Measurement) -> str:
+    return f": {measurement.detail}" if measurement.detail else ""
+
+
 def _samples(measurement: Measurement) -> Iterator[tuple[Pair, str, Sample]]:
     return (
         (pair, side, sample)
@@ -130,13 +153,13 @@ def _incomplete(measurement: Measurement, gates: Gates) -> str:
     """What of the design is missing; a pair that is not balanced by one in the other order proves nothing."""
     pairs = measurement.pairs
     if len(pairs) < gates.pairs:
-        return f"{len(pairs)} of {gates.pairs} pairs are complete"
+        return f"{len(pairs)} of {gates.pairs} pairs are complete{_detail(measurement)}"
     if len({pair.index for pair in pairs}) < len(pairs):
         return "a pair is there twice"
     if 2 * sum(pair.order == "AB" for pair in pairs) != len(pairs):
         return "the pairs are not half in one order and half in the other"
     short = next((p for p in pairs if min(len(p.a), len(p.b)) < gates.repetitions), None)
-    return f"pair {short.index} has fewer than {gates.repetitions} runs of each side" if short else ""
+    return f"pair {short.index} has fewer runs of a side than {gates.repetitions}" if short else ""
 
 
 def _sample(measurement: Measurement, metric: Metric, scale: Scale) -> PairedSample:

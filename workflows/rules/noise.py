@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import fsum, sqrt
 
-from ..estimation.bar import bar
+from ..estimation.bar import bar, rollback_line
 from ..estimation.moments import mean
 from ..estimation.paired_sample import PairedSample, broken, read
 from ..estimation.student import quantile
@@ -15,14 +15,17 @@ from ..model.round.trial import GuardResult, Measurement, Noise
 FALSE_ALARM = 0.01
 """How often a sound device fails the test for a difference where there is none, two-sided."""
 
+HARMLESS = 0.1
+"""Of the rollback line: a smaller difference of the incumbent from itself lifts no null change over the line."""
+
 
 def guard(measurement: Measurement, metric: Metric, gates: Gates, pooled: Noise | None) -> GuardResult:
     """Whether an A/A measurement shows a device that can be measured on.
 
-    It fails when it has no facts, when the noise of a pair is above the gate, when the two sides differ (Student's t
-    test at FALSE_ALARM; sigma from these pairs or from the pooled ones, whichever asks for more), and when the level
-    of the second half of the pairs is further from that of the first than the gate. The noise that it passes with is
-    to be pooled; that of one that fails is not.
+    It fails when it has no facts, when the noise of a pair is above the gate, when the two sides differ by more than a
+    harmless share of the rollback line (Student's t test at FALSE_ALARM; sigma from these pairs or from the pooled
+    ones, whichever asks for more), and when the level of the second half of the pairs is further from that of the
+    first than the gate. The noise that it passes with is to be pooled; that of one that fails is not.
 
     A level that moved since earlier A/A measurements is told and fails nothing: a candidate is only ever compared with
     the base beside it, and a device that found another lasting speed would never be measured on again.
@@ -36,11 +39,13 @@ def guard(measurement: Measurement, metric: Metric, gates: Gates, pooled: Noise 
     if flaw := broken(measurement):
         return GuardResult(passed=False, why=flaw)
     if measurement.invalid:
-        return GuardResult(passed=False, why=f"the validator refused the incumbent's result: {measurement.invalid}")
+        return GuardResult(passed=False, why=f"the validator refused the incumbent's own result: {measurement.invalid}")
     sample = read(measurement, metric, gates, pooled.scale if pooled else None)
     if isinstance(sample, str):
         return GuardResult(passed=False, why=sample)
-    faults = [fault for fault in (_noisy(sample, gates), _differs(sample, pooled), _drifts(sample, gates)) if fault]
+    faults = [
+        fault for fault in (_noisy(sample, gates), _differs(sample, gates, pooled), _drifts(sample, gates)) if fault
+    ]
     noise = Noise(scale=sample.scale, sigma=sample.spread, pairs=len(sample.differences), base=_level(sample))
     return GuardResult(passed=not faults, noise=noise, why="; ".join(faults or [_told(sample, pooled)]))
 
@@ -77,9 +82,9 @@ def _noisy(sample: PairedSample, gates: Gates) -> str:
     return f"the noise of a pair is {sample.shown(sample.spread)}, at most {sample.shown(limit)} is allowed"
 
 
-def _differs(sample: PairedSample, pooled: Noise | None) -> str:
+def _differs(sample: PairedSample, gates: Gates, pooled: Noise | None) -> str:
     reach = bar(sample, pooled, lambda freedom: quantile(1 - FALSE_ALARM / 2, freedom))
-    if abs(sample.gain) < reach.least:
+    if abs(sample.gain) < max(reach.least, HARMLESS * rollback_line(sample, gates)):
         return ""
     measured, least = sample.shown(abs(sample.gain)), sample.shown(reach.least)
     return f"the incumbent differs from itself by {measured}, noise makes less than {least}"

@@ -10,18 +10,18 @@ with t the quantile of Student's distribution at the level of two sigma (0.977),
 pairs, whichever asks for more: see `estimation/bar.py`. How often a null change passes nevertheless, and how many pairs
 find a gain, is simulated in `tests/workflows/rules/test_error_rates.py` and tabled in `tests/bench/README.md`.
 
-Limits. Errors that are the same for all pairs of one measurement do not average out and are in no spread: the place of
-a checkout in memory, what else the host did all the time (Mytkowicz et al., Producing wrong data without doing
-anything obviously wrong, 2009). They are why an accepted head is measured again from fresh checkouts. Noise that is
-correlated over a few runs makes neighbouring pairs alike: with AR(1) noise the variance of the mean is up to a fifth
-above what the spread says. A side's median hides a run that is rarely slow.
+Limits. What is the same for all pairs of one measurement does not average out and is in no spread: where a checkout
+came to lie in memory, or what the host did all the while (Mytkowicz et al., Producing wrong data without doing anything
+obviously wrong, 2009). It is why an accepted head is measured again from fresh checkouts, and with 1 % of it that is
+not enough. A step of the level inside of a pair is a spike of that pair. Noise that is handed on from run to run makes
+neighbouring pairs alike: with AR(1) noise the variance of the mean is up to 1.2 times what the spread says, and up to
+1.4 times with three runs a side. A side's median hides what is rarely slow. The gain of a rerun is unbiased over all
+reruns; of those that just passed it is a little too large.
 """
 
 from __future__ import annotations
 
-from math import log1p
-
-from ..estimation.bar import Bar, bar
+from ..estimation.bar import Bar, bar, rollback_line
 from ..estimation.moments import mean
 from ..estimation.paired_sample import PairedSample, broken, read
 from ..estimation.student import normal, quantile
@@ -36,8 +36,10 @@ ORDER_LEVEL = 0.995
 
 
 def evaluate(measurement: Measurement, metric: Metric, gates: Gates, noise: Noise | None) -> Evaluation:
-    """What a measurement shows; the first that holds of: unevaluable, invalid, regression, not measured, below the
-    rollback line, inconclusive, passed.
+    """What a measurement shows.
+
+    The verdict is the first that holds of: unevaluable, invalid, regression, not measured, below the rollback line,
+    inconclusive, passed.
 
     Unevaluable is a measurement that failed, one with a failed run or too few pairs, one without noise to compare it
     with, and one whose values change their sign, are not finite, or are not positive while the noise is in log ratios.
@@ -65,7 +67,7 @@ def _evaluated(sample: PairedSample, gates: Gates, noise: Noise) -> Evaluation:
     reach = bar(sample, noise, lambda freedom: max(gates.sigmas, quantile(TWO_SIGMA, freedom)))
     base, candidate = mean(sample.base), mean(sample.candidate)
     return Evaluation(
-        verdict=_verdict(sample, reach, rollback(sample, gates)),
+        verdict=_verdict(sample, reach, rollback_line(sample, gates)),
         scale=sample.scale,
         gain=sample.gain,
         gain_unit=base - candidate if sample.metric.direction is Direction.LOWER else candidate - base,
@@ -86,24 +88,17 @@ def _verdict(sample: PairedSample, reach: Bar, rollback: float) -> Judgement:
         return Judgement.NOT_MEASURED
     if sample.gain < rollback:
         return Judgement.BELOW_ROLLBACK
-    return Judgement.INCONCLUSIVE if _depends_on_order(sample, reach) else Judgement.PASSED
+    return Judgement.INCONCLUSIVE if _depends_on_order(sample) else Judgement.PASSED
 
 
-def _depends_on_order(sample: PairedSample, reach: Bar) -> bool:
+def _depends_on_order(sample: PairedSample) -> bool:
     """Whether what first and second place cost is more than the gain, and more than noise makes of nothing.
 
-    It is the difference of two halves, so its standard error is twice that of the gain; without the second condition
-    a true gain of five standard errors would be lost to it in 2.5 % of measurements.
+    Without the second condition noise alone would cost true gains: the standard error of the order effect is twice
+    that of the gain, so a gain of five standard errors would be lost in 2.5 % of measurements.
     """
-    noise = 2 * reach.error * quantile(ORDER_LEVEL, len(sample.differences) - 1)
-    return sample.order_effect > max(sample.gain, noise)
-
-
-def rollback(sample: PairedSample, gates: Gates) -> float:
-    """The rollback line in the sample's scale: what must be won, as a fraction of the base's value."""
-    if not sample.in_log:
-        return gates.rollback * sample.level
-    return -log1p(-gates.rollback) if sample.metric.direction is Direction.LOWER else log1p(gates.rollback)
+    by_chance = sample.order_error * quantile(ORDER_LEVEL, len(sample.differences) - 2)
+    return sample.order_effect > max(sample.gain, by_chance)
 
 
 def _why(sample: PairedSample, reach: Bar) -> str:
