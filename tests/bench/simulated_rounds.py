@@ -6,14 +6,17 @@ of each lane, composition step by step, the rerun of the head, one fallback. The
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import exp, hypot, log, sqrt
 from random import Random
 
 from orch.workflows.model.exit import Exit, ExitKind
+from orch.workflows.model.round.composition import Pick, Rerun, StepResult
 from orch.workflows.model.round.plan import Direction, Gates, Metric
 from orch.workflows.model.round.trial import Evaluation, Measurement, Noise, Pair, Sample
+from orch.workflows.rules.composition import fallback, picks, result_of
 from orch.workflows.rules.noise import guard, pool
 from orch.workflows.rules.paired import evaluate
 
@@ -54,11 +57,13 @@ class Weather:
 
     Attributes:
         run: standard deviation of a normal share that is new in every run.
-        spikes: probability of a spike: a Pareto share of at least 5 %, one in ten over 23 %, one in a hundred over 108 %.
+        spikes: probability of a spike: a Pareto share of at least 5 %, one in ten over 23 %, one in a hundred over
+            108 %.
         drift: standard deviation of a slow AR(1) share.
         memory: how much of that share a run hands on to the next.
         steps: probability, per run, that a neighbour comes or goes.
         neighbour: what the neighbour adds.
+        place: standard deviation of a share that a checkout keeps for a whole measurement, wherever it came to lie.
     """
 
     run: float = 0.02
@@ -67,6 +72,7 @@ class Weather:
     memory: float = 0.98
     steps: float = 0.0
     neighbour: float = 0.10
+    place: float = 0.0
 
 
 QUIET = Weather()
@@ -94,10 +100,12 @@ class Machine:
         return 100 * exp(level + r.gauss(0, hypot(w.run, program.unsteady))) * (1 + spike)
 
     def measure(self, base: Program, candidate: Program, gates: Gates) -> Measurement:
-        """AB/BA pairs of two programs."""
-        pairs = tuple(self._pairs(base, candidate, gates))
-        facts = {"pairs": pairs, "failed": None, "invalid": None, "busy": "", "detail": ""}
-        return Measurement.model_construct(base="a" * 40, candidate="b" * 40, device="cpu", **facts)
+        """AB/BA pairs of two programs, from fresh checkouts."""
+        pairs = tuple(self._pairs(self._placed(base), self._placed(candidate), gates))
+        return Measurement.model_construct(base="a" * 40, candidate="b" * 40, device="cpu", pairs=pairs)
+
+    def _placed(self, program: Program) -> Program:
+        return program + Program(gain=self.random.gauss(0, self.weather.place)) if self.weather.place else program
 
     def _pairs(self, base: Program, candidate: Program, gates: Gates) -> Iterator[Pair]:
         for index in range(gates.pairs):
@@ -119,9 +127,9 @@ class Measured:
     evaluation: Evaluation
 
     @property
-    def gain(self) -> float:
-        """The measured log gain."""
-        return self.evaluation.gain or 0.0
+    def excess(self) -> float:
+        """By how much the measured log gain is above the true one."""
+        return (self.evaluation.gain or 0.0) - self.truth
 
 
 @dataclass
@@ -131,58 +139,62 @@ class Round:
     Attributes:
         tickets: all that were measured.
         picks: the best passing ticket of each lane, in the order of composition.
-        head: the lanes composed.
         reruns: the composed head against the incumbent, and the fallback if there was one.
         accepted: the lanes of the new incumbent; empty when the old one stayed.
     """
 
     tickets: list[Measured] = field(default_factory=list)
-    picks: dict[int, Measured] = field(default_factory=dict)
-    head: tuple[int, ...] = ()
+    picks: list[Measured] = field(default_factory=list)
     reruns: list[Measured] = field(default_factory=list)
-    accepted: tuple[int, ...] = ()
+    accepted: tuple[str, ...] = ()
 
 
 class Driver:
-    """Plays one round."""
+    """Plays one round; lanes are named by one letter each."""
 
     def __init__(self, machine: Machine, gates: Gates, rule: Evaluate) -> None:
         self._machine, self._gates, self._rule = machine, gates, rule
         self._noises: list[Noise] = []
+        self._programs: dict[str, Program] = {}
         self.round = Round()
 
-    def play(self, lanes: Sequence[Sequence[Program]]) -> Round:
+    def play(self, lanes: Mapping[str, Sequence[Program]]) -> Round:
         """Play it with the tickets of each lane; all lanes have equally many."""
-        best: dict[int, tuple[Program, Measured]] = {}
-        turns = ((lane, ticket) for turn in zip(*lanes, strict=True) for lane, ticket in enumerate(turn))
-        for count, (lane, ticket) in enumerate(turns):
+        measured: list[Pick] = []
+        turns = (zip(lanes, turn, strict=True) for turn in zip(*lanes.values(), strict=True))
+        for count, (lane, program) in enumerate(chain.from_iterable(turns)):
             if count % AA_EVERY == 0 and not self._guarded():
                 break
-            measured = self._measured(INCUMBENT, ticket)
-            self.round.tickets.append(measured)
-            if measured.evaluation.passed and (lane not in best or measured.gain > best[lane][1].gain):
-                best[lane] = (ticket, measured)
-        order = sorted(best, key=lambda lane: (-best[lane][1].gain, lane))
-        self.round.picks = {lane: best[lane][1] for lane in order}
-        if order:
-            self._close([(lane, best[lane][0]) for lane in order])
+            ticket = self._measured(INCUMBENT, program)
+            self.round.tickets.append(ticket)
+            pick = Pick(lane=lane, ticket=f"r-{lane}-{count}", commit=f"{count:040x}", evaluation=ticket.evaluation)
+            self._programs[pick.ticket] = program
+            measured.append(pick)
+        if order := picks(measured):
+            self.round.picks = [Measured(self._programs[p.ticket].gain, p.evaluation) for p in order]
+            self._close(order)
         return self.round
 
-    def _close(self, picks: list[tuple[int, Program]]) -> None:
-        (first, best), *others = picks
-        lanes, head = (first,), best
-        for lane, program in others:
-            if self._measured(head, head + program).evaluation.passed:
-                lanes, head = (*lanes, lane), head + program
-        self.round.head = lanes
-        if self._rerun(head):
-            self.round.accepted = lanes
-        elif len(lanes) > 1 and self._rerun(best):
-            self.round.accepted = (first,)
+    def _close(self, order: Sequence[Pick]) -> None:
+        lanes: tuple[str, ...] = (order[0].lane,)
+        head = self._programs[order[0].ticket]
+        for pick in order[1:]:
+            laid = head + self._programs[pick.ticket]
+            if result_of(self._measured(head, laid).evaluation) is StepResult.ADDED:
+                lanes, head = (*lanes, pick.lane), laid
+        failed = self._rerun(lanes, head)
+        second = fallback(order, [failed], "stepwise") if failed else None
+        if second:
+            self._rerun((second.lane,), self._programs[second.ticket])
 
-    def _rerun(self, head: Program) -> bool:
-        self.round.reruns.append(self._measured(INCUMBENT, head))
-        return self.round.reruns[-1].evaluation.passed
+    def _rerun(self, lanes: tuple[str, ...], head: Program) -> Rerun | None:
+        """Measure a head once more, and take it if it passes; else what failed."""
+        rerun = self._measured(INCUMBENT, head)
+        self.round.reruns.append(rerun)
+        if rerun.evaluation.passed:
+            self.round.accepted = lanes
+            return None
+        return Rerun(commit="c" * 40, lanes=lanes, evaluation=rerun.evaluation)
 
     def _measured(self, base: Program, candidate: Program) -> Measured:
         measurement = self._machine.measure(base, candidate, self._gates)
@@ -201,9 +213,27 @@ class Driver:
 
 
 def play(
-    seed: int, weather: Weather, gates: Gates, lanes: Sequence[Sequence[Program]], rule: Evaluate = evaluate
+    seed: int, weather: Weather, gates: Gates, lanes: Mapping[str, Sequence[Program]], rule: Evaluate = evaluate
 ) -> Round:
     """One round, from its seed."""
     machine = Machine(weather, Random(seed))
     machine.drift = machine.random.gauss(0, weather.drift)
     return Driver(machine, gates, rule).play(lanes)
+
+
+def lanes_of(*tickets: Sequence[Program]) -> dict[str, Sequence[Program]]:
+    """Lanes `a`, `b`, … with these tickets."""
+    return dict(zip("abcdefghijklmnop", tickets, strict=False))
+
+
+NULLS = lanes_of(*[[NULL] * 6] * 4)
+"""Four lanes with six tickets each, none of which changes anything."""
+
+UNSTEADY = lanes_of(*[[Program(unsteady=0.06)] * 6] * 4)
+"""None of them is faster, but each run varies by 6 % more."""
+
+ONE_GAIN = lanes_of([NULL] * 6, [NULL, NULL, FIVE_PERCENT, NULL, NULL, NULL], [NULL] * 6, [NULL] * 6)
+"""A single ticket, of lane `b`, has a gain of 5 %."""
+
+MANY_LIKE = lanes_of(*[[Program(gain=0.03)] * 6] * 4)
+"""Every ticket has a log gain of 0.03: the best of a lane is the luckiest."""
