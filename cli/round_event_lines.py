@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from ..workflows.gains import evaluation_text, noise_text, ratio_text
 from ..workflows.model.event import Event
 from ..workflows.model.round import event as ev
@@ -56,6 +58,12 @@ def _lane(event: Event) -> str:  # noqa: PLR0911 - one answer per kind of event
             return f"lane {event.lane}: attempt {event.ordinal}: {words}, {show_duration(event.usage.wall_s)}"
         case ev.BindingCancelled():
             return f"lane {event.lane}: attempt {event.ordinal} not launched: {one_line(event.why, 120)}"
+        case ev.LaneWaiting():
+            until, said = datetime.fromtimestamp(event.until, UTC), one_line(event.outcome.detail, 100)
+            words = f"lane {event.lane}: {OUTCOME[event.outcome.kind]}, goes on at {until:%H:%M:%S}"
+            return f"{words}: {said}" if said else words
+        case ev.LaneResumed():
+            return f"lane {event.lane}: goes on"
         case ev.LaneEnded():
             detail = one_line(event.detail, 120)
             return f"lane {event.lane}: {LANE_ENDS[event.end]}" + (f": {detail}" if detail else "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from ..workflows.model.reason import Reason, RunReason
 from ..workflows.model.round.composition import StepResult
 from ..workflows.model.round.lane import LaneEnd
@@ -39,6 +41,7 @@ LANE_STATES = {
     LaneState.OPENING: "opening",
     LaneState.OPEN: "no agent at work",
     LaneState.WORKING: "agent at work",
+    LaneState.RESTING: "waits for its provider",
     LaneState.ENDED: "over",
 }
 CAUSES = {
@@ -110,6 +113,8 @@ def lane_words(lane: LaneView) -> str:
     """Where a lane is, or why it stopped."""
     never = lane.end is None and lane.deadline is None
     words = LANE_ENDS[lane.end] if lane.end else LANE_STATES[LaneState.WAITING if never else lane.state]
+    if lane.resting_until is not None:
+        words += f", goes on at {datetime.fromtimestamp(lane.resting_until).astimezone():%H:%M:%S}"
     detail = one_line(lane.detail, 80)
     return f"{words}: {detail}" if lane.end is not LaneEnd.DONE and detail else words
 

@@ -18,7 +18,7 @@ from .claiming import failure_detail
 from .lane_state import LaneState
 from .lane_steps import LaneSteps
 from .model.attempt import AgentReport
-from .model.event import AttemptResumed, AttemptWaiting, Event
+from .model.event import Event
 from .model.exit import ExitKind
 from .model.outcome import Outcome, OutcomeKind, Session
 from .model.round.event import (
@@ -28,7 +28,9 @@ from .model.round.event import (
     BindingSettled,
     LaneEnded,
     LaneReady,
+    LaneResumed,
     LaneStarted,
+    LaneWaiting,
 )
 from .model.round.lane import LaneBinding, LaneEnd, TakenIn
 from .model.usage import Usage
@@ -217,15 +219,14 @@ class _Lane:
 
     async def _rest(self, outcome: Outcome, until: float) -> None:
         """Wait for the provider, by a durable timer; a slot that is given back meanwhile is asked for again later."""
-        facts = {"attempt": self._steps.attempt, "agent": self._state.plan.agent}
-        self._ledger.record(AttemptWaiting, **facts, outcome=outcome, until=until)
+        self._record(LaneWaiting, outcome=outcome, until=until)
         left = max(0.0, until - _now())
         if left > SLOT_KEPT_S:
             self._here = False
             await self._steps.yield_slot()
         lane, what = self._state.plan.id, outcome.kind.value.replace("_", " ")
         await workflow.sleep(left, summary=f"lane {lane}: {what}: wait for the provider")
-        self._ledger.record(AttemptResumed, **facts)
+        self._record(LaneResumed)
 
     def _offer(self) -> LaneBinding | LaneEnd:
         state = self._state

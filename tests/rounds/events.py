@@ -163,6 +163,15 @@ class Story:
         used = Usage(**{"tokens_in": 12_000, "tokens_out": 3_000, "usd": 0.21, "wall_s": 240.0, **usage})
         self.record(ev.BindingSettled, lane=name, ordinal=ordinal, usage=used, exit=exit_, outcome=Outcome(kind=kind))
 
+    def rest(self, name: str, seconds: float) -> None:
+        """A lane's provider asks it to wait."""
+        outcome = Outcome(kind=OutcomeKind.RATE_LIMITED, detail="429")
+        self.record(ev.LaneWaiting, lane=name, outcome=outcome, until=self.now + seconds)
+
+    def go_on(self, name: str, after: float) -> None:
+        """Its rest is over."""
+        self.record(ev.LaneResumed, after, lane=name)
+
     def end(self, name: str, end: LaneEnd = LaneEnd.DONE, detail: str = "") -> None:
         """A lane stops."""
         self.record(ev.LaneEnded, lane=name, end=end, detail=detail)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from orch.cli.round_words import lane_words
 from orch.workflows.model.event import EVENT, Event
+from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round import event as ev
 from orch.workflows.model.round.composition import StepResult
@@ -165,6 +168,24 @@ def test_a_lane_is_where_its_last_event_left_it() -> None:
         LaneState.WORKING,
         LaneState.ENDED,
     ]
+
+
+def test_a_lane_that_rests_tells_until_when_and_why() -> None:
+    it = Story()
+    it.ready()
+    it.open("tokens")
+    it.settle("tokens", 1, OutcomeKind.RATE_LIMITED)
+    it.rest("tokens", 900)
+    resting = project_round(it.events).lanes[0]
+    it.go_on("tokens", 900)
+    gone_on = project_round(it.events).lanes[0]
+
+    assert (resting.state, resting.detail) == (LaneState.RESTING, "rate limited: 429")
+    assert resting.resting_until is not None
+    assert resting.resting_until == it.now - 1
+    assert (gone_on.state, gone_on.resting_until, gone_on.detail) == (LaneState.OPEN, None, "")
+    shown = "goes on at " + datetime.fromtimestamp(resting.resting_until, UTC).astimezone().strftime("%H:%M:%S")
+    assert lane_words(resting) == f"waits for its provider, {shown}: rate limited: 429"
 
 
 def test_attempts_tell_how_they_ended_and_what_they_used() -> None:

@@ -57,6 +57,8 @@ def test_no_event_of_a_round_is_told_by_its_type_alone(kind: type[Any]) -> None:
     stories = [event for story in STORIES.values() for event in story()]
     it = Story()
     it.record(BindingCancelled, lane="tokens", ordinal=1, why="late")
+    it.rest("tokens", 900)
+    it.go_on("tokens", 900)
     found = next(event for event in (*stories, *it.events) if isinstance(event, kind))
 
     assert round_line(found, PLAN.metric)

@@ -21,7 +21,7 @@ from orch.workflows.host import host_queue
 from orch.workflows.lane_state import LaneState
 from orch.workflows.model.attempt import AgentReport
 from orch.workflows.model.budget import BindingState
-from orch.workflows.model.event import EVENT, AttemptResumed, AttemptWaiting, Event
+from orch.workflows.model.event import EVENT, Event
 from orch.workflows.model.exit import Exit, ExitKind
 from orch.workflows.model.outcome import Account, Outcome, OutcomeKind
 from orch.workflows.model.round.event import (
@@ -31,7 +31,9 @@ from orch.workflows.model.round.event import (
     BindingSettled,
     LaneEnded,
     LaneReady,
+    LaneResumed,
     LaneStarted,
+    LaneWaiting,
 )
 from orch.workflows.model.round.lane import LaneEnd, LaneOpened
 from orch.workflows.model.round.plan import (
@@ -219,7 +221,7 @@ async def test_how_a_launch_ended_decides_whether_there_is_another(
 
     assert ended(events)[0] is end
     assert len(one.host.asked) == 1
-    assert AttemptWaiting not in kinds(events)
+    assert LaneWaiting not in kinds(events)
 
 
 async def test_what_never_ran_is_charged_nothing(lane: Make) -> None:
@@ -236,7 +238,7 @@ async def test_a_limit_that_passes_is_waited_for_and_the_conversation_goes_on(
     one = await lane(told(OutcomeKind.RATE_LIMITED, session="0199-own", retry_at=1.0), DONE, attempts=2)
     events = await one.whole()
 
-    rest = [AttemptWaiting, AttemptResumed]
+    rest = [LaneWaiting, LaneResumed]
     assert kinds(events) == [*ONE[:-1], *rest, BindingReserved, BindingClaimed, BindingSettled, LaneEnded]
     assert ended(events)[0] is LaneEnd.DONE
     assert [line for line in one.host.lines if line != "watch"] == [
@@ -257,7 +259,7 @@ async def test_who_may_not_be_launched_yet_waits_with_the_same_binding(lane: Mak
     one = await lane(blocked(OutcomeKind.RATE_LIMITED, time.time() + 1), DONE, attempts=1)
     events = await one.whole()
 
-    assert kinds(events) == [*ONE[:-2], AttemptWaiting, AttemptResumed, *ONE[-2:]]
+    assert kinds(events) == [*ONE[:-2], LaneWaiting, LaneResumed, *ONE[-2:]]
     assert ended(events)[0] is LaneEnd.DONE
     assert [request.launch for request in one.host.asked] == [1, 1]
 

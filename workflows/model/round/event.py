@@ -124,6 +124,22 @@ class BindingCancelled(Recorded):
     why: str
 
 
+class LaneWaiting(Recorded):
+    """A lane rests until its agent's provider takes requests again (`until`: Unix time)."""
+
+    type: Literal["lane_waiting"] = "lane_waiting"
+    lane: Name
+    outcome: Outcome
+    until: float
+
+
+class LaneResumed(Recorded):
+    """A lane's rest is over."""
+
+    type: Literal["lane_resumed"] = "lane_resumed"
+    lane: Name
+
+
 class LaneEnded(Recorded):
     """A lane stopped; its tickets may still be in the queue."""
 
@@ -235,6 +251,8 @@ RoundEvent = (
     | BindingClaimed
     | BindingSettled
     | BindingCancelled
+    | LaneWaiting
+    | LaneResumed
     | LaneEnded
     | TicketQueued
     | TicketRejected

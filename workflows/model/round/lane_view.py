@@ -15,12 +15,13 @@ from .trial import Evaluation
 
 
 class LaneState(StrEnum):
-    """Where a lane is: without a workspace, with one and no agent at work in it, with one, or over."""
+    """Where a lane is: without a workspace, with one and no agent at work in it, with one, at rest, or over."""
 
     WAITING = "waiting"
     OPENING = "opening"
     OPEN = "open"
     WORKING = "working"
+    RESTING = "resting"
     ENDED = "ended"
 
 
@@ -88,8 +89,9 @@ class LaneView(Value):
         max_submissions: how many distinct manifests it may submit.
         result: what composition made of it; None before, or when it had no ticket to compose.
         kept: whether it is in the new incumbent.
+        resting_until: Unix time at which its provider is asked again; None while it does not rest.
         end: why it stopped; None while it goes on.
-        detail: the fact behind the end.
+        detail: the fact behind the end, or the rest.
         usage: what its attempts used.
     """
 
@@ -106,6 +108,7 @@ class LaneView(Value):
     max_submissions: int
     result: StepResult | None = None
     kept: bool = False
+    resting_until: float | None = None
     end: LaneEnd | None = None
     detail: str = ""
     usage: UsageView = UsageView()

@@ -60,14 +60,15 @@ def _whose(event: Event, owner: dict[str, str]) -> Iterator[str]:
 
 def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, *, over: bool) -> LaneView:
     started, ready, ended = last(events, ev.LaneStarted), last(events, ev.LaneReady), last(events, ev.LaneEnded)
-    step = last(events, ev.StepComposed)
+    step, state = last(events, ev.StepComposed), LaneState.ENDED if over else _state(events)
+    rest = last(events, ev.LaneWaiting) if state is LaneState.RESTING else None
     return LaneView(
         id=plan.id,
         entry=plan.entry.id,
         plane=plan.entry.plane,
         stage=cut(plan.entry.stage),
         agent=plan.agent,
-        state=LaneState.ENDED if over else _state(events),
+        state=state,
         deadline=started.deadline if started else None,
         attempts=_attempts(events),
         max_attempts=plan.budget.attempts,
@@ -75,10 +76,16 @@ def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, *, over: bool) -
         max_submissions=plan.submissions,
         result=step.step.result if step else None,
         kept=last(events, ev.RoundDecided) is not None,
+        resting_until=rest.until if rest else None,
         end=ended.end if ended else None,
-        detail=cut((ended.detail if ended else "") or (ready.opened.detail if ready else "")),
+        detail=cut((ended.detail if ended else _rest(rest)) or (ready.opened.detail if ready else "")),
         usage=UsageView.of(used),
     )
+
+
+def _rest(rest: ev.LaneWaiting | None) -> str:
+    """Why a lane rests, in words."""
+    return f"{rest.outcome.kind.value.replace('_', ' ')}: {rest.outcome.detail}".rstrip(": ") if rest else ""
 
 
 def _state(events: Sequence[Event]) -> LaneState:
@@ -87,6 +94,8 @@ def _state(events: Sequence[Event]) -> LaneState:
         ev.LaneReady: LaneState.OPEN,
         ev.BindingClaimed: LaneState.WORKING,
         ev.BindingSettled: LaneState.OPEN,
+        ev.LaneWaiting: LaneState.RESTING,
+        ev.LaneResumed: LaneState.OPEN,
         ev.LaneEnded: LaneState.ENDED,
     }
     told = (states[type(event)] for event in reversed(events) if type(event) in states)
