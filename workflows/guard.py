@@ -53,19 +53,18 @@ class Guard:
             self._ledger.record(QueueResumed, device=device)
 
     async def _first(self, device: str) -> Reason[RunReason] | None:
-        pause = PAUSE_S
-        for left in reversed(range(FIRST_TRIES)):
-            result = await self._measured(await self.build(), device)
-            if result.passed:
-                return None
+        tries, pause = 1, PAUSE_S
+        while not (result := await self._measured(await self.build(), device)).passed:
+            facts = {"device": device, "why": result.why}
             if workflow.now().timestamp() >= self._state.deadline:
-                return Reason(code=RunReason.DEADLINE, data={"device": device, "why": result.why})
+                return Reason(code=RunReason.DEADLINE, data=dict(facts))
             if result.noise is None:
-                return Reason(code=RunReason.INCUMBENT_FAILS, data={"device": device, "why": result.why})
-            if left:
-                await workflow.sleep(pause, summary=f"{device}: {result.why}"[:200])
-                pause *= 2
-        return Reason(code=RunReason.TOO_NOISY, data={"device": device, "why": result.why})
+                return Reason(code=RunReason.INCUMBENT_FAILS, data=dict(facts))
+            if tries == FIRST_TRIES:
+                return Reason(code=RunReason.TOO_NOISY, data=dict(facts))
+            await workflow.sleep(pause, summary=f"{device}: {result.why}"[:200])
+            tries, pause = tries + 1, 2 * pause
+        return None
 
     async def _measured(self, trial: Trial, device: str) -> GuardResult:
         plan = self._state.known_plan

@@ -63,14 +63,15 @@ class Trials:
         self, trial: Trial, devices: Sequence[str], *, deadline: float | None = None
     ) -> Measurement:
         """Measure what was built on the first of the device sets that is free; see `measure`."""
-        pause = PAUSE_S
+        pause, why = PAUSE_S, ""
         while True:
             for device in devices:
                 found = await self.measure_once(trial, device, deadline=deadline)
                 if not found.busy or (deadline is not None and workflow.now().timestamp() >= deadline):
                     return found
+                why = f"{device}: {found.busy}"
             left = LONGEST_PAUSE_S if deadline is None else max(0.0, deadline - workflow.now().timestamp())
-            await workflow.sleep(min(pause, left), summary=f"{devices[-1]}: {found.busy}"[:200])
+            await workflow.sleep(min(pause, left), summary=why[:200])
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def drop(self, trial: Trial) -> None:
