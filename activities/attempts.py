@@ -72,6 +72,7 @@ class Attempts:
             provider_of(place.folder).writable(Store(self._home, request.store), place.folder),
             await in_thread(secrets.given, self._home, request.attempt.run, SecretUse.AGENT),
             deadline=request.deadline + ahead,
+            limit_s=request.limit_s,
             sandbox=request.sandbox,
             launch=request.launch,
             session=request.session,

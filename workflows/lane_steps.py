@@ -62,7 +62,8 @@ class LaneSteps:
             agent=limited(self.lane.agent, turns=budget.turns, tokens=binding.tokens, usd=binding.usd),
             store=self.store,
             contract=lane_contract(self.plan, self.lane),
-            deadline=min(self.deadline, workflow.now().timestamp() + budget.wall_s),
+            deadline=self.deadline,
+            limit_s=budget.wall_s,  # from the launch on: a worker that is away then costs nothing of it
             sandbox=self.sandbox,
             launch=binding.ordinal,
             session=session,

@@ -35,7 +35,7 @@ from .model.round.event import (
 from .model.round.lane import LaneBinding, LaneEnd, TakenIn
 from .model.usage import Usage
 from .rules import lane_budget
-from .rules.outcome import POLICIES, judge, retry_at
+from .rules.outcome import OVERDUE, POLICIES, judge, retry_at
 from .rules.sessions import own_session
 from .stopping import raise_if_cancelled, stopped, to_its_end
 
@@ -204,6 +204,8 @@ class _Lane:
         policy, before = POLICIES[outcome.kind], self._ends[outcome.kind]
         if outcome.kind in WELL:
             return Stop(LaneEnd.DONE, report.message)
+        if outcome.kind is OutcomeKind.TIMED_OUT and (report.blocked or report.exit.detail == OVERDUE):
+            return Stop(LaneEnd.DEADLINE, _words(outcome))  # a clock of ours may lag behind after a crash
         if policy.fatal:
             return Stop(LaneEnd.AGENT_UNUSABLE, _words(outcome))
         if before >= policy.retries:

@@ -41,6 +41,7 @@ class AgentRun:
         writable: what it may write besides its working copy and its private folders.
         env: variables added to the place's.
         deadline: absolute Unix time at which it is stopped.
+        limit_s: wall seconds after which it is stopped; None: at the deadline alone.
         sandbox: whether it runs in the sandbox.
         launch: the ordinal of this start in the place, from 1.
         session: the conversation to take up; None to begin anew.
@@ -61,6 +62,7 @@ class AgentRun:
     fork: bool = False
     spend: SpendCaps = field(default_factory=SpendCaps)
     anew: str = ""
+    limit_s: float | None = None
     profile: Profile = AGENT_PROFILE
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import structlog
@@ -109,7 +110,7 @@ def _step(run: AgentRun, agent: Agent, call: AgentCall) -> Step:
         argv=place.fenced(call.argv, run.profile, grants, sandbox=run.sandbox),
         cwd=place.tree,
         env=place.environment({"ORCH_PROMPT_FILE": str(prompt), **run.env, **call.env}),
-        timeout_s=max(0.0, run.deadline - time.time()),
+        timeout_s=max(0.0, min(run.deadline - time.time(), inf if run.limit_s is None else run.limit_s)),
         stdin=prompt,
         idle_s=agent.spec.limit("idle") or (IDLE_S if traits.streams else None),
         signals=traits.signals,

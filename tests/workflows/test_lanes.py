@@ -210,6 +210,8 @@ async def test_what_nobody_reported_is_charged_as_its_worst_case(lane: Make) -> 
         (AgentReport(exit=OK, account=Account(final=True)), LaneEnd.DONE),
         (told(OutcomeKind.RATE_LIMITED, retry_at=9e9), LaneEnd.DEADLINE),
         (told(OutcomeKind.OVERLOADED), LaneEnd.TOKENS),
+        (AgentReport(exit=Exit(kind=ExitKind.TIMED_OUT, detail="deadline")), LaneEnd.DEADLINE),
+        (blocked(OutcomeKind.TIMED_OUT, None), LaneEnd.DEADLINE),
     ],
 )
 async def test_how_a_launch_ended_decides_whether_there_is_another(

@@ -165,6 +165,7 @@ class RunAgent(Value):
         fork: whether to branch off from that session under a new id.
         template: the project's own prompt template; empty for the usual one.
         spend: what the run as a whole may spend.
+        limit_s: wall seconds it may take from its launch, whenever that is; None: until the deadline.
         prompt: what is told instead of contract, feedback and notes; empty for these.
     """
 
@@ -181,6 +182,7 @@ class RunAgent(Value):
     fork: bool = False
     template: str = ""
     spend: SpendCaps = SpendCaps()
+    limit_s: float | None = Field(default=None, gt=0)
     prompt: str = ""
 
 

@@ -14,6 +14,8 @@ CUT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
 STOPPED = "stopped"
 """The detail of an exit that we asked for."""
 
+OVERDUE = "deadline"
+"""The detail of a timeout at the absolute deadline, and not at the process's own time limit."""
 
 FIRST_PAUSE_S = 1.0
 """The shortest pause where the provider said when to come back; doubled each time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
@@ -113,6 +114,12 @@ async def test_agent_is_stopped_at_the_deadline_with_what_it_used(stage: Stage) 
 
     assert outcome(ran) == ("timed_out", "deadline")
     assert ran.report.usage.tokens
+
+
+async def test_agent_may_take_its_own_time_from_its_launch_on(stage: Stage) -> None:
+    ran = await run_supervised(replace(stage.launch(ENDLESS), limit_s=1.5))
+
+    assert outcome(ran) == ("timed_out", "1.5 s")
 
 
 async def test_who_follows_later_reads_the_same(stage: Stage) -> None:
