@@ -40,7 +40,7 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
             tasks = [group.create_task(each) for each in work]
     except BaseExceptionGroup as failures:
         found = [error for error in failures.exceptions if not is_cancelled_exception(error)]
-        raise (found or [asyncio.CancelledError()])[0] from None
+        raise (found or [asyncio.CancelledError()])[0]  # noqa: B904 - an error keeps its own cause: it says what failed
     return [task.result() for task in tasks]
 
 

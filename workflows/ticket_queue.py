@@ -56,12 +56,14 @@ class TicketQueue:
         self._closing = True
 
     async def _serve(self, device: str) -> None:
-        ready: asyncio.Queue[_Ready | None] = asyncio.Queue(maxsize=1)
-        await together(self._build_ahead(device, ready), self._measure_all(device, ready))
+        ready: asyncio.Queue[_Ready | None] = asyncio.Queue()
+        room = asyncio.Semaphore()
+        await together(self._build_ahead(device, ready, room), self._measure_all(device, ready, room))
 
-    async def _build_ahead(self, device: str, ready: asyncio.Queue[_Ready | None]) -> None:
+    async def _build_ahead(self, device: str, ready: asyncio.Queue[_Ready | None], room: asyncio.Semaphore) -> None:
+        """Build one trial for as long as another one is measured; a ticket waits for its turn until then."""
         since = 0
-        while await self._work(device):
+        while await room.acquire() and await self._work(device):
             if since >= self._state.known_plan.aa_every:
                 item, since = _Ready(await self._guard.build()), 0
             else:
@@ -76,16 +78,25 @@ class TicketQueue:
         self._ledger.record(TicketTaken, ticket=name, device=device, measurement=key.binding)
         return _Ready(await self._trials.build(state.known_incumbent[0], commit, name, key), name)
 
-    async def _measure_all(self, device: str, ready: asyncio.Queue[_Ready | None]) -> None:
+    async def _measure_all(self, device: str, ready: asyncio.Queue[_Ready | None], room: asyncio.Semaphore) -> None:
         while (item := await ready.get()) is not None:
-            if item.ticket and item.trial.built.failed and item.trial.built.side == "candidate":
-                self._reject(item.ticket, item.trial.built.failed, item.trial.built.detail)
-            elif self._late():
-                await self._give_up(item)
-            elif not item.ticket:
-                await self._guard.check(item.trial, device)
-            else:
-                await self._measure(device, item)
+            ahead = device not in self._pauses  # a busy device would keep a ticket from those that are free
+            if ahead:
+                room.release()
+            await self._deal_with(device, item)
+            if not ahead:
+                room.release()
+
+    async def _deal_with(self, device: str, item: _Ready) -> None:
+        """Measure what was built, or say why it is not measured."""
+        if item.ticket and item.trial.built.failed and item.trial.built.side == "candidate":
+            self._reject(item.ticket, item.trial.built.failed, item.trial.built.detail)
+        elif self._late():
+            await self._give_up(item)
+        elif not item.ticket:
+            await self._guard.check(item.trial, device)
+        else:
+            await self._measure(device, item)
 
     async def _give_up(self, item: _Ready) -> None:
         """The round's deadline passed before what was built could be measured."""

@@ -1,10 +1,11 @@
-"""Recorded histories, and a replayer set up as the worker is."""
+"""Recorded histories, a replayer set up as the worker is, and rounds on the engine without any effect."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,8 +16,17 @@ from temporalio.worker import Interceptor, Replayer
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 import orch.workflows
+from orch.activities import effect
+from orch.activities.home import Home
 from orch.worker.assembly import workflow_runner
 from orch.worker.codec import SealingCodec, converter
+from orch.worker.connection import connect
+from orch.workflows import guard, ticket_queue, trials
+from orch.workflows.model.round.plan import RoundPlan
+from orch.workflows.model.round.request import RoundRequest
+
+from .one_round import OneRound
+from .round_host import Agent, RoundHost
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 WORKFLOWS = Path(orch.workflows.__path__[0])
@@ -93,3 +103,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             str(path.relative_to(HISTORIES).with_suffix("")) for path in sorted(HISTORIES.glob("*/*.json"))
         ]
         metafunc.parametrize("history_name", names)
+
+
+@pytest.fixture
+async def a_round(engine_home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Awaitable[OneRound]]:
+    """Make a round of a plan with what its host does; pauses are short there, and a cancellation is heard soon."""
+    monkeypatch.setattr(effect, "BEAT_S", 0.1)
+    for module in (guard, ticket_queue, trials):
+        monkeypatch.setattr(module, "PAUSE_S", 0.2)
+
+    async def make(plan: RoundPlan, agents: dict[str, Agent], **facts: Any) -> OneRound:
+        name = f"round-{uuid.uuid4().hex[:8]}"
+        started = {"promote": facts.pop("promote")} if "promote" in facts else {}
+        request = RoundRequest(run=name, repo="/repo", host=name, plan=plan, **started)
+        return OneRound(await connect(engine_home), RoundHost(agents, **facts), request)
+
+    return make
