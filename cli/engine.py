@@ -58,7 +58,7 @@ def _home() -> Home:
 
 def _print(engine: EngineStatus, *, as_json: bool) -> None:
     if as_json:
-        out_json(vars(engine))
+        out_json({**vars(engine), "state": str(_home().root)})
         return
     for name, state in (("server", engine.server), ("worker", engine.worker)):
         pid = engine.pids.get(name)

@@ -21,6 +21,8 @@ from pathlib import Path
 import yaml
 from shared import BIN, DemoError, call, commit, console, head, orch, sdist
 
+from orch.worker.settings import load_settings
+
 HERE = Path(__file__).resolve().parent
 PACKAGE, VERSION = "sqlparse", "0.5.3"
 ROUND = "r1"
@@ -168,8 +170,7 @@ def keep(run: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if orch("report", run, "-o", folder / "report.html"):
         raise DemoError("no report was written")
-    state = json.loads(call(BIN / "orch", "status", "--json"))["state"]
-    shutil.copyfile(Path(state, "runs", run, "round-ledger.json"), folder / "round-ledger.json")
+    shutil.copyfile(load_settings().home.run(run) / "round-ledger.json", folder / "round-ledger.json")
 
 
 def main() -> int:

@@ -25,8 +25,9 @@ def details(view: RunView) -> str:
         lines.append(f"baseline passes {view.baseline_rungs_passed} of {len(view.rungs)} rungs")
     lines += [f"warning: {cell(warning, 200)}" for warning in view.warnings]
     if view.promoted:
-        where = view.promoted.branch or view.promoted.mode.value
-        lines.append(f"promoted to {where}: {reason_text(view.promoted.refused) if view.promoted.refused else 'yes'}")
+        branch, refused = view.promoted.branch, view.promoted.refused
+        where = f"branch {branch}" if branch else view.promoted.mode.value
+        lines.append(f"not promoted to {where}: {reason_text(refused)}" if refused else f"promoted to {where}")
     text = "\n\n".join(lines)
     for iteration in reversed(view.iterations):
         block = _iteration(iteration)

@@ -61,8 +61,9 @@ def _head(view: RoundView) -> Iterator[str]:
     if view.record and view.record.moved:
         yield f"the campaign had moved on to `{view.record.moved[:12]}` meanwhile: this incumbent was not taken"
     if view.promoted:
-        where = cell(view.promoted.branch or view.promoted.mode.value, 200)
-        yield f"promoted to {where}: {reason_text(view.promoted.refused) if view.promoted.refused else 'yes'}"
+        branch, refused = view.promoted.branch, view.promoted.refused
+        where = f"branch {cell(branch, 200)}" if branch else view.promoted.mode.value
+        yield f"not promoted to {where}: {reason_text(refused)}" if refused else f"promoted to {where}"
 
 
 def _queue(view: RoundView) -> str:

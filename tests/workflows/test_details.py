@@ -100,7 +100,7 @@ def test_refused_promotion_is_told_with_its_reason() -> None:
     refused: Reason[PromotionReason] = Reason(code=PromotionReason.EDITED, data={"paths": ("level",)})
     promoted = PromotedView(tree=None, mode=PromoteMode.WORKTREE, refused=refused)
 
-    assert "promoted to worktree: working tree edited (paths level)" in details(run(promoted=promoted))
+    assert "not promoted to worktree: working tree edited (paths level)" in details(run(promoted=promoted))
 
 
 def test_details_of_a_long_run_keep_the_newest_iterations() -> None:
