@@ -9,7 +9,7 @@ from .model.round.event import GuardMeasured, QueuePaused, QueueResumed
 from .model.round.trial import GuardResult
 from .round_steps import RoundLedger
 from .rules.noise import guard, pool
-from .stopping import together
+from .stopping import pause, together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
 FIRST_TRIES = 3
@@ -39,7 +39,7 @@ class Guard:
 
     async def check(self, trial: Trial, device: str) -> None:
         """Measure until it passes, or the round's deadline has passed: nothing else is measured there meanwhile."""
-        pause, paused = PAUSE_S, False
+        rest, paused = PAUSE_S, False
         while not (result := await self._measured(trial, device)).passed:
             left = self._state.deadline - workflow.now().timestamp()
             if left <= 0:
@@ -47,13 +47,13 @@ class Guard:
             if not paused:
                 self._ledger.record(QueuePaused, device=device, why=result.why)
                 paused = True
-            await workflow.sleep(min(pause, left), summary=f"{device}: {result.why}"[:200])
-            pause, trial = min(2 * pause, LONGEST_PAUSE_S), await self.build()
+            await pause(min(rest, left), f"{device}: {result.why}")
+            rest, trial = min(2 * rest, LONGEST_PAUSE_S), await self.build()
         if paused:
             self._ledger.record(QueueResumed, device=device)
 
     async def _first(self, device: str) -> Reason[RunReason] | None:
-        tries, pause = 1, PAUSE_S
+        tries, rest = 1, PAUSE_S
         while not (result := await self._measured(await self.build(), device)).passed:
             facts = {"device": device, "why": result.why}
             if workflow.now().timestamp() >= self._state.deadline:
@@ -62,8 +62,8 @@ class Guard:
                 return Reason(code=RunReason.INCUMBENT_FAILS, data=dict(facts))
             if tries == FIRST_TRIES:
                 return Reason(code=RunReason.TOO_NOISY, data=dict(facts))
-            await workflow.sleep(pause, summary=f"{device}: {result.why}"[:200])
-            tries, pause = tries + 1, 2 * pause
+            await pause(rest, f"{device}: {result.why}")
+            tries, rest = tries + 1, 2 * rest
         return None
 
     async def _measured(self, trial: Trial, device: str) -> GuardResult:

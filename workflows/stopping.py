@@ -29,6 +29,12 @@ def raise_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
+async def pause(seconds: float, why: str) -> None:
+    """Wait by a durable timer, unless the run was asked to end: nothing else would end the waiting then."""
+    raise_if_cancelled()
+    await workflow.sleep(max(0.0, seconds), summary=why[:200])
+
+
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     """Run all of it side by side, and return what each brought once all of it has ended.
 

@@ -18,7 +18,7 @@ from .model.round.ticket import Cause, TicketState
 from .round_steps import RoundLedger, RoundSteps
 from .rules.paired import evaluate
 from .rules.round_robin import next_in_turn
-from .stopping import together
+from .stopping import pause, raise_if_cancelled, together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
 LATE = "it was not measured before the round's deadline"
@@ -63,7 +63,7 @@ class TicketQueue:
     async def _build_ahead(self, device: str, ready: asyncio.Queue[_Ready | None], room: asyncio.Semaphore) -> None:
         """Build one trial for as long as another one is measured; a ticket waits for its turn until then."""
         since = 0
-        while await room.acquire() and await self._work(device):
+        while await _had(room) and await self._work(device):
             if since >= self._state.known_plan.aa_every:
                 item, since = _Ready(await self._guard.build()), 0
             else:
@@ -79,7 +79,7 @@ class TicketQueue:
         return _Ready(await self._trials.build(state.known_incumbent[0], commit, name, key), name)
 
     async def _measure_all(self, device: str, ready: asyncio.Queue[_Ready | None], room: asyncio.Semaphore) -> None:
-        while (item := await ready.get()) is not None:
+        while (item := await _next(ready)) is not None:
             ahead = device not in self._pauses  # a busy device would keep a ticket from those that are free
             if ahead:
                 room.release()
@@ -116,11 +116,11 @@ class TicketQueue:
 
     async def _put_back(self, device: str, item: _Ready, why: str) -> None:
         """A busy device set rests for a while; its ticket goes to whichever is free first."""
-        pause = self._pauses[device] = min(2 * self._pauses.get(device, PAUSE_S / 2), LONGEST_PAUSE_S)
+        rest = self._pauses[device] = min(2 * self._pauses.get(device, PAUSE_S / 2), LONGEST_PAUSE_S)
         self._resting.add(device)
         await self._trials.drop(item.trial)
         self._ledger.record(TicketPutBack, ticket=item.ticket, device=device, why=why)
-        await workflow.sleep(min(pause, self._left()), summary=f"{device}: {why}"[:200])
+        await pause(min(rest, self._left()), f"{device}: {why}")
         self._resting.discard(device)
 
     def _reject(self, ticket: str, cause: Cause, detail: str) -> None:
@@ -132,6 +132,7 @@ class TicketQueue:
     async def _work(self, device: str) -> bool:
         """Wait for a ticket to take; False when there will be none. Another device set's builder may be faster."""
         while not self._may_take(device):
+            raise_if_cancelled()
             left = self._left()
             if not left or self._over():
                 return False
@@ -157,3 +158,15 @@ class TicketQueue:
     def _left(self) -> float:
         """Seconds until the round's deadline."""
         return max(0.0, self._state.deadline - workflow.now().timestamp())
+
+
+async def _had(room: asyncio.Semaphore) -> bool:
+    """Wait for room; a cancellation that a step before has swallowed is heard."""
+    raise_if_cancelled()
+    return await room.acquire()
+
+
+async def _next(ready: asyncio.Queue[_Ready | None]) -> _Ready | None:
+    """Wait for what was built; as before."""
+    raise_if_cancelled()
+    return await ready.get()

@@ -12,6 +12,7 @@ from .model.base import Sha
 from .model.round.lane import Built
 from .model.round.trial import Measurement
 from .round_steps import RoundSteps
+from .stopping import pause
 
 PAUSE_S, LONGEST_PAUSE_S = 2.0, 120.0
 """Between two tries at a busy device or a noisy host; doubled each time."""
@@ -63,7 +64,7 @@ class Trials:
         self, trial: Trial, devices: Sequence[str], *, deadline: float | None = None
     ) -> Measurement:
         """Measure what was built on the first of the device sets that is free; see `measure`."""
-        pause, why = PAUSE_S, ""
+        rest, why = PAUSE_S, ""
         while True:
             for device in devices:
                 found = await self.measure_once(trial, device, deadline=deadline)
@@ -71,8 +72,8 @@ class Trials:
                     return found
                 why = f"{device}: {found.busy}"
             left = LONGEST_PAUSE_S if deadline is None else max(0.0, deadline - workflow.now().timestamp())
-            await workflow.sleep(min(pause, left), summary=why[:200])
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            await pause(min(rest, left), why)
+            rest = min(2 * rest, LONGEST_PAUSE_S)
 
     async def drop(self, trial: Trial) -> None:
         """Let go of a trial that is not measured after all."""
