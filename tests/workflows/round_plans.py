@@ -52,7 +52,7 @@ def plan(
     """A plan of these lanes; `more` are further fields of each lane."""
     given: dict[str, Any] = {
         "metric": Metric(name="time", direction=Direction.LOWER, unit="ms"),
-        "gates": Gates(pairs=4),
+        "gates": Gates(pairs=4, repetitions=1),
         "devices": tuple(DeviceSet(name=name) for name in devices),
         "commands": Commands(benchmark=Command(run="true")),
         "lanes": tuple(
