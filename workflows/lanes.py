@@ -201,14 +201,9 @@ class _Lane:
     async def _following(self, report: AgentReport) -> Stop | None:
         """What follows a launch: a stop, or after a rest, if the provider asks for one, the next launch."""
         outcome = _outcome(report)
-        policy, before = POLICIES[outcome.kind], self._ends[outcome.kind]
-        if outcome.kind in WELL:
-            return Stop(LaneEnd.DONE, report.message)
-        if outcome.kind is OutcomeKind.TIMED_OUT and (report.blocked or report.exit.detail == OVERDUE):
-            return Stop(LaneEnd.DEADLINE, _words(outcome))  # a clock of ours may lag behind after a crash
-        if policy.fatal:
-            return Stop(LaneEnd.AGENT_UNUSABLE, _words(outcome))
-        if before >= policy.retries:
+        if stop := _final(report, outcome):
+            return stop
+        if self._ends[outcome.kind] >= POLICIES[outcome.kind].retries:
             return None
         again, offered = self._again(outcome), self._offer()
         if again is None:
@@ -251,6 +246,15 @@ class _Lane:
 
 def _outcome(report: AgentReport) -> Outcome:
     return report.blocked or judge(report.exit, report.account, report.limit)
+
+
+def _final(report: AgentReport, outcome: Outcome) -> Stop | None:
+    """Why no launch follows this one, whatever the budget."""
+    if outcome.kind in WELL:
+        return Stop(LaneEnd.DONE, report.message)
+    if outcome.kind is OutcomeKind.TIMED_OUT and (report.blocked or report.exit.detail == OVERDUE):
+        return Stop(LaneEnd.DEADLINE, _words(outcome))  # said by its host: our own time may lag behind after a crash
+    return Stop(LaneEnd.AGENT_UNUSABLE, _words(outcome)) if POLICIES[outcome.kind].fatal else None
 
 
 def _words(outcome: Outcome | None) -> str:
