@@ -51,7 +51,7 @@ def _spend(usage: str) -> str:
     return f"cmd:echo '{usage}' > $ORCH_USAGE_FILE; echo 1 > level"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One run to record.
 

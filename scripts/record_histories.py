@@ -13,14 +13,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from git import Actor, Repo
 from history_cases import CASES, PROGRAMS, Case  # beside this script
 from history_hosts import AWAY
+from history_rounds import LEASES, ROUND_CASES, RoundCase, devices_held
 from temporalio.client import Client as Temporal
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
@@ -53,7 +54,7 @@ def stage() -> Iterator[Home]:
         os.environ.pop(name, None)
     os.environ |= {"HOME": str(ROOT / "home"), "GIT_CONFIG_GLOBAL": os.devnull, "ORCH_SLOTS": SLOTS}
     os.environ["ORCH_HOST_AWAY"] = AWAY
-    os.environ["OPENAI_API_KEY"] = "no-key"
+    os.environ |= {"OPENAI_API_KEY": "no-key", "ORCH_LEASES": LEASES}
     for name, lines in PROGRAMS.items():
         program = ROOT / "bin" / name
         program.parent.mkdir(exist_ok=True)
@@ -71,23 +72,43 @@ def stage() -> Iterator[Home]:
         shutil.rmtree(ROOT)
 
 
-def make_project(name: str) -> Path:
-    """A repository at level 0, with a file that the user has edited."""
+def make_project(name: str, files: Mapping[str, str] = FILES) -> Path:
+    """A repository with one commit."""
     folder = ROOT / "projects" / name
-    for path, content in FILES.items():
+    for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
     repo = Repo.init(folder, initial_branch="main")
     repo.git.add(all=True)
     date = "2024-01-02T03:04:05 +0000"
     repo.index.commit("first", author=USER, committer=USER, author_date=date, commit_date=date)
-    (folder / "notes.txt").write_text("edited by the user\n")
     return folder
+
+
+async def record_round(client: Client, case: RoundCase) -> None:
+    """Play one round and keep its history."""
+    (ROOT / "count").unlink(missing_ok=True)
+    project = make_project(case.run, case.files)
+    request = case.request(client, project).model_copy(update={"host": host_id(client.home), "path": os.defpath})
+    if case.before:
+        await case.before(client, request.run, project)
+    async with devices_held() if case.busy else nullcontext():
+        temporal = await client.link.temporal()
+        handle = await temporal.start_workflow("Round", request, id=request.run, task_queue=ORCH_QUEUE)
+        if case.steer:
+            await case.steer(client, request.run, project)
+        with suppress(WorkflowFailureError):
+            await handle.result()
+    view = await client.look(request.run)
+    if view.reason is None or view.reason.code is not case.ends:
+        raise SystemExit(f"{case.name}: ended {view.status} with {view.reason}, not with {case.ends}")
+    await _keep(temporal, request.run, f"Round/{case.name}")
 
 
 async def record(client: Client, case: Case, kept: set[str]) -> None:
     """Play one case and keep the history of its workflow, and those of attempts that ended in a new way."""
     project = make_project(case.run)
+    (project / "notes.txt").write_text("edited by the user\n")
     if case.before and case.options.get("exchange"):
         await case.before(client, project)
     request = _request(client, case, project)
@@ -156,18 +177,22 @@ def _neutral(value: Any) -> Any:
     return {**kept, "identity": "recorder"} if "identity" in kept else kept
 
 
-async def _record_all(home: Home, cases: list[Case]) -> None:
+async def _record_all(home: Home, cases: list[Case | RoundCase]) -> None:
     client, kept = Client(home), set[str]()
     for case in cases:
-        await record(client, case, kept)
+        if isinstance(case, RoundCase):
+            await record_round(client, case)
+        else:
+            await record(client, case, kept)
 
 
 def main() -> None:
-    """Record the named cases, or all."""
-    wanted = set(sys.argv[1:])
-    if unknown := wanted - {case.name for case in CASES}:
-        raise SystemExit(f"no case {', '.join(sorted(unknown))} in history_cases.py")
-    cases = [case for case in CASES if not wanted or case.name in wanted]
+    """Record the named cases (`Round`, `Round/done` or `done`), or all."""
+    wanted, every = set(sys.argv[1:]), (*CASES, *ROUND_CASES)
+    names = {case: {case.workflow, case.name, f"{case.workflow}/{case.name}"} for case in every}
+    if unknown := wanted - set().union(*names.values()):
+        raise SystemExit(f"no case {', '.join(sorted(unknown))} in history_cases.py or history_rounds.py")
+    cases = [case for case in every if not wanted or wanted & names[case]]
     if not wanted:
         shutil.rmtree(TARGET, ignore_errors=True)
     with stage() as home:

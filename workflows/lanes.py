@@ -37,7 +37,7 @@ from .model.usage import Usage
 from .rules import lane_budget
 from .rules.outcome import OVERDUE, POLICIES, judge, retry_at
 from .rules.sessions import own_session
-from .stopping import raise_if_cancelled, stopped, to_its_end
+from .stopping import pause, raise_if_cancelled, stopped, to_its_end
 
 E = TypeVar("E", bound=Event)
 
@@ -222,7 +222,7 @@ class _Lane:
             self._here = False
             await self._steps.yield_slot()
         lane, what = self._state.plan.id, outcome.kind.value.replace("_", " ")
-        await workflow.sleep(left, summary=f"lane {lane}: {what}: wait for the provider")
+        await pause(left, f"lane {lane}: {what}: wait for the provider")
         self._record(LaneResumed)
 
     def _offer(self) -> LaneBinding | LaneEnd:

@@ -24,6 +24,7 @@ from temporalio.worker import (
 
 from orch.workflows.model.candidate import Candidate
 from orch.workflows.model.reason import RunReason
+from orch.workflows.model.round.view import RoundView
 from orch.workflows.model.view import RunView
 from orch.workflows.registry import WORKFLOWS
 
@@ -33,9 +34,17 @@ Rewrite = Callable[..., ModuleType]
 
 HISTORIES = Path(__file__).parents[1] / "histories"
 NAMES = {cls: workflow._Definition.must_from_class(cls).name for cls in WORKFLOWS}
-RESULTS: dict[str, type[Any]] = {"Goal": RunView, "Attempt": Candidate, "Scheduled": RunView}
+RESULTS: dict[str, type[Any]] = {"Goal": RunView, "Attempt": Candidate, "Scheduled": RunView, "Round": RoundView}
 OF_ROUNDS = {RunReason.INCUMBENT_FAILS, RunReason.TOO_NOISY, RunReason.NO_GAIN, RunReason.OVERTAKEN}
-NOT_RECORDED = {RunReason.SEAL_WAITING, RunReason.HOST_LOST, RunReason.INTERNAL, *OF_ROUNDS}
+OF_BOTH = {
+    RunReason.DONE,
+    RunReason.PREFLIGHT_FAILED,
+    RunReason.TREE_BUSY,
+    RunReason.DEADLINE,
+    RunReason.PROMOTION_REFUSED,
+    RunReason.CANCELLED,
+}
+NOT_RECORDED = {RunReason.SEAL_WAITING, RunReason.HOST_LOST, RunReason.INTERNAL}
 """A reason to wait; a host that is away for a week; bugs."""
 
 CAPTURED = EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
@@ -75,14 +84,27 @@ def test_every_workflow_has_a_history() -> None:
     assert {path.parent.name for path in HISTORIES.glob("*/*.json")} == set(NAMES.values())
 
 
-def test_every_way_of_ending_a_goal_has_a_history(load_history: LoadHistory) -> None:
-    names = [f"Goal/{path.stem}" for path in HISTORIES.glob("Goal/*.json")]
+@pytest.mark.parametrize(
+    ("kind", "reasons"), [("Goal", set(RunReason) - NOT_RECORDED - OF_ROUNDS), ("Round", OF_BOTH | OF_ROUNDS)]
+)
+def test_every_way_of_ending_a_run_has_a_history(load_history: LoadHistory, kind: str, reasons: set[RunReason]) -> None:
+    names = [f"{kind}/{path.stem}" for path in HISTORIES.glob(f"{kind}/*.json")]
     ends = {match for name in names for match in _ends(load_history(name))}
 
-    assert set(RunReason) - NOT_RECORDED - ends == set()
+    assert ends == reasons
 
 
-@pytest.mark.parametrize("name", ["Goal/done", "Goal/done_noted_and_extended", "Goal/cancelled", "Attempt/measured"])
+CAPTURED_AT_WORK = (
+    "Goal/done",
+    "Goal/done_noted_and_extended",
+    "Goal/cancelled",
+    "Attempt/measured",
+    "Round/done_after_a_busy_device",
+    "Round/cancelled_measuring",
+)
+
+
+@pytest.mark.parametrize("name", CAPTURED_AT_WORK)
 async def test_history_of_a_run_that_still_goes_on_replays(
     replayer: MakeReplayer, load_history: LoadHistory, name: str
 ) -> None:
@@ -124,6 +146,17 @@ async def test_goal_that_asks_for_the_seal_first_does_not_replay(
         await replayer([swapped.Goal]).replay_workflow(load_history("Goal/done_sealed"))
 
 
+async def test_round_that_begins_its_lanes_before_it_knows_the_noise_does_not_replay(
+    replayer: MakeReplayer, load_history: LoadHistory, rewrite: Rewrite
+) -> None:
+    before = "if unfit := await self._guard.qualify():"
+    after = "await self._lanes()\n        if unfit := await self._guard.qualify():"
+    swapped = rewrite("round.py", "swapped_round", (before, after))
+
+    with pytest.raises(workflow.NondeterminismError):
+        await replayer([swapped.Round]).replay_workflow(load_history("Round/done"))
+
+
 async def test_copy_without_a_change_replays(
     replayer: MakeReplayer, load_history: LoadHistory, rewrite: Rewrite
 ) -> None:
@@ -149,10 +182,15 @@ def _recorded(history: WorkflowHistory, name: str) -> list[Any]:
     return pydantic_data_converter.payload_converter.from_payloads(payloads, [RESULTS[name]]) if payloads else []
 
 
-def _decision(result: RunView | Candidate) -> Any:
+def _decision(result: RunView | RoundView | Candidate) -> Any:
     """What was decided, without the wording."""
     if isinstance(result, Candidate):
         return result.failure, result.exit, result.tree, result.verdict and result.verdict.rungs_passed
+    if isinstance(result, RoundView):
+        lanes = [(lane.id, lane.end, lane.kept, len(lane.attempts)) for lane in result.lanes]
+        tickets = [(it.ticket, it.state, it.cause, it.evaluation and it.evaluation.verdict) for it in result.tickets]
+        steps = [(step.lane, step.result, step.commit) for step in result.steps]
+        return result.status, result.reason, result.new_incumbent, result.chain, result.usage, lanes, tickets, steps
     rounds = [(i.winner, i.decided_by, [(c.tree, c.status, c.reason) for c in i.candidates]) for i in result.iterations]
     return result.status, result.reason, result.head, result.promoted, result.usage, rounds
 
