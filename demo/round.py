@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""An optimization round on a real package: three scripted lanes make the parser of sqlparse 0.5.3 faster.
+"""Optimization rounds on a real package: three scripted lanes make the parser of sqlparse 0.5.3 faster.
 
 The release comes as its source distribution from the package index. The benchmark parses a large script of SQL, the
 smoke test is the release's own test suite, and the validator compares every tree with the release's. `lexing` and
 `grouping` are independent; `matching` speeds up a function that `grouping` mostly no longer calls, so it passes
-alone and fails its composition step. `make demo-round` runs it.
+alone and fails its composition step. It goes back to planned, has a round of its own at the new incumbent, and is
+rejected there. `make demo-round` runs both rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from orch.worker.settings import load_settings
 
 HERE = Path(__file__).resolve().parent
 PACKAGE, VERSION = "sqlparse", "0.5.3"
-ROUND = "r1"
 PREFIX = "orch-round-"
 
 
@@ -46,18 +46,25 @@ LANES = (
     Lane("matching", "sqlparse/utils.py", "grouping", "15%", "most comparisons of tokens fail at the type already"),
 )
 
+ROUNDS = {"r1": LANES, "r2": LANES[2:]}
+"""The rounds with their lanes: the second one has the lane that lost its gain in the first."""
+
 
 @dataclass(frozen=True)
 class Scene:
-    """What the round starts from: the project, the campaign's id and the round plan."""
+    """What the rounds start from: the project, the campaign's id, and the folder of its file and the round plans."""
 
     repo: Path
     campaign: str
-    plan: Path
+    plans: Path
+
+    def run(self, name: str) -> str:
+        """The run of a round."""
+        return f"round-{self.campaign}-{name}"
 
 
 def set_scene(folder: Path, cache: Path, campaign: str, pairs: int) -> Scene:
-    """Make the project: the release as published, then the benchmark; beside it campaign and round plan."""
+    """Make the project: the release as published, then the benchmark; beside it campaign and round plans."""
     repo = folder / PACKAGE
     call("cp", "-R", sdist(PACKAGE, VERSION, cache), repo)
     call("git", "init", "--quiet", "--initial-branch", "main", repo)
@@ -70,8 +77,9 @@ def set_scene(folder: Path, cache: Path, campaign: str, pairs: int) -> Scene:
         shutil.copyfile(f"{out}/trees.txt", repo / "bench" / "expected.txt")
     commit(repo, "A benchmark of the parser, and what the scripted agents will do")
     write(folder / "campaign.yaml", campaign_file(campaign, head(repo), pairs))
-    write(folder / "round.yaml", round_file())
-    return Scene(repo, campaign, folder / "round.yaml")
+    for name, lanes in ROUNDS.items():
+        write(folder / f"{name}.yaml", round_file(name, lanes))
+    return Scene(repo, campaign, folder)
 
 
 def campaign_file(campaign: str, incumbent: str, pairs: int) -> dict[str, object]:
@@ -107,10 +115,10 @@ def campaign_file(campaign: str, incumbent: str, pairs: int) -> dict[str, object
     }
 
 
-def round_file() -> dict[str, object]:
-    """The round: one scripted agent per lane, which applies its patch and submits."""
+def round_file(name: str, lanes: tuple[Lane, ...]) -> dict[str, object]:
+    """A round: one scripted agent per lane, which applies its patch and submits."""
     return {
-        "round": ROUND,
+        "round": name,
         "campaign": "campaign.yaml",
         "devices": [{"name": "cpu"}],
         "deadline": "30m",
@@ -122,7 +130,7 @@ def round_file() -> dict[str, object]:
                 "agent": f"cmd:git apply agents/{lane.id}.patch && .orch/round submit",
                 "budget": {"wall": "5m"},
             }
-            for lane in LANES
+            for lane in lanes
         ],
     }
 
@@ -132,22 +140,24 @@ def write(path: Path, data: dict[str, object]) -> None:
     path.write_text(yaml.safe_dump(data, sort_keys=False, width=200), encoding="utf-8")
 
 
-def play(scene: Scene, example: Path | None) -> None:
-    """Run the round, look at it, check that it is what the demo promises. Raises DemoError."""
-    run = f"round-{scene.campaign}-{ROUND}"
+def play(scene: Scene) -> None:
+    """Run the rounds, look at them, check that they are what the demo promises. Raises DemoError."""
     console.print(f"[bold]{PACKAGE} {VERSION}[/bold] in {scene.repo}")
     for lane in LANES:
         console.print(f"  [cyan]{lane.id:<9}[/cyan] {lane.path:<28} {lane.hypothesis}")
-    where = ("--repo", scene.repo)
-    orch("check", scene.plan, *where)
-    status = orch("start", "round", scene.plan, *where, "--promote", "branch:faster", quiet=True)
-    if status:
-        raise DemoError(f"the round ended with exit status {status}; look at it with: orch show {run}")
+    orch("check", scene.plans / "r1.yaml", "--repo", scene.repo)
+    begin(scene, "r1", "--promote", "branch:faster")
+    check(scene)
+    begin(scene, "r2", ends=1)  # nothing is gained
+
+
+def begin(scene: Scene, name: str, *options: str, ends: int = 0) -> None:
+    """Run a round to its end and show it. Raises DemoError when it ends with another exit status."""
+    run = scene.run(name)
+    status = orch("start", "round", scene.plans / f"{name}.yaml", "--repo", scene.repo, *options, quiet=True)
     orch("show", run)
-    check(scene, run)
-    call("git", "log", "--oneline", "main..faster", cwd=scene.repo)
-    if example is not None:
-        keep(run, example)
+    if status != ends:
+        raise DemoError(f"{run} ended with exit status {status}, not with {ends}")
 
 
 def events(run: str) -> list[dict[str, object]]:
@@ -155,9 +165,9 @@ def events(run: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in call(BIN / "orch", "ledger", run, "--json").splitlines()]
 
 
-def check(scene: Scene, run: str) -> None:
-    """Compare the outcome with what the demo promises."""
-    decided = next(event for event in events(run) if event["type"] == "round_decided")
+def check(scene: Scene) -> None:
+    """Compare the first round's outcome with what the demo promises."""
+    decided = next(event for event in events(scene.run("r1")) if event["type"] == "round_decided")
     if decided["lanes"] != ["grouping", "lexing"]:
         raise DemoError(f"expected grouping and lexing in the new incumbent, found {decided['lanes']}")
     changed = call("git", "diff", "--name-only", "main", "faster", cwd=scene.repo).split()
@@ -165,12 +175,16 @@ def check(scene: Scene, run: str) -> None:
         raise DemoError(f"expected the files of these lanes on the branch, found {changed}")
 
 
-def keep(run: str, folder: Path) -> None:
-    """Write the report and the round's ledger document into a folder."""
+def keep(scene: Scene, folder: Path) -> None:
+    """Write report and ledger document of every round into a folder, and the files that they were started with."""
     folder.mkdir(parents=True, exist_ok=True)
-    if orch("report", run, "-o", folder / "report.html"):
-        raise DemoError("no report was written")
-    shutil.copyfile(load_settings().home.run(run) / "round-ledger.json", folder / "round-ledger.json")
+    for name in ROUNDS:
+        run = scene.run(name)
+        if orch("report", run, "-o", folder / f"{name}.html"):
+            raise DemoError("no report was written")
+        shutil.copyfile(load_settings().home.run(run) / "round-ledger.json", folder / f"{name}-ledger.json")
+    for path in scene.plans.glob("*.yaml"):
+        shutil.copyfile(path, folder / path.name)
 
 
 def main() -> int:
@@ -180,14 +194,17 @@ def main() -> int:
     parser.add_argument("--cache", type=Path, default=HERE / ".cache", help="where the source distributions are kept")
     parser.add_argument("--campaign", help="the campaign's id; a round is run once in each (default: a new one)")
     parser.add_argument("--pairs", type=int, default=8, help="AB/BA pairs of one measurement")
-    parser.add_argument("--example", type=Path, help="write report and round-ledger.json into this folder")
+    parser.add_argument("--example", type=Path, help="write reports, ledger documents and plans into this folder")
     options = parser.parse_args()
     os.environ["PATH"] = os.pathsep.join((str(BIN), os.environ.get("PATH", os.defpath)))  # `python` is this one
     folder = (options.dir or Path(tempfile.mkdtemp(prefix=PREFIX))).resolve()
     campaign = options.campaign or f"{PACKAGE}-{folder.name.removeprefix(PREFIX).lower()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        play(set_scene(folder, options.cache.resolve(), campaign, options.pairs), options.example)
+        scene = set_scene(folder, options.cache.resolve(), campaign, options.pairs)
+        play(scene)
+        if options.example is not None:
+            keep(scene, options.example)
     except (DemoError, OSError) as error:
         console.print(f"error: {error}", style="red", markup=False)
         return 1
