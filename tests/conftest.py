@@ -48,6 +48,9 @@ LONG = (
     "test_host_that_dies",
     "test_no_attempt_gets_a_green",
     "equal_trees",
+    "test_round_kill",
+    "test_round_lanes",
+    "test_what_is_submitted_after",
 )
 """What the names of the longest tests hold; each of the processes begins with some of them."""
 

@@ -528,7 +528,7 @@ SCALAR = st.one_of(
 ANYTHING = st.recursive(SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY, inner, max_size=4))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
 def test_whatever_stands_anywhere_is_taken_or_refused_at_a_line(
     place: tuple[str, tuple[str | int, ...]], value: Any, optimized: Any, home: Home

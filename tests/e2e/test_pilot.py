@@ -16,7 +16,7 @@ import yaml
 
 from orch.activities.home import Home
 
-pytestmark = [pytest.mark.engine]
+pytestmark = [pytest.mark.engine, pytest.mark.soak]
 
 Orch = Callable[..., dict[str, Any]]
 
@@ -115,7 +115,6 @@ def test_replay_measures_the_tickets_of_a_round_without_its_agents(small: Pilot,
     assert 0 < found["replayed"]["held_s"] <= found["replayed"]["span_s"]
 
 
-@pytest.mark.soak
 def test_agents_that_think_long_are_faster_in_one_round(
     engine_home: Home, rounds: ModuleType, scripted: ModuleType, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -80,6 +80,7 @@ async def test_wrong_unit_on_the_incumbent_is_no_value(
     assert done.reason == "incumbent_fails"
 
 
+@pytest.mark.soak
 async def test_host_that_is_too_noisy_begins_no_round(
     client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ async def test_host_that_is_too_noisy_begins_no_round(
     assert done.ends() == {}
 
 
+@pytest.mark.soak
 async def test_metric_without_any_variance_is_measured(
     client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ async def test_metric_without_any_variance_is_measured(
     assert done.decided.lanes == ("parse",)
 
 
+@pytest.mark.soak
 async def test_metric_that_changes_its_sign_is_no_gain_and_harms_nobody_else(
     client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:

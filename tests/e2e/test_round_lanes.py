@@ -240,6 +240,7 @@ async def test_what_is_submitted_after_the_deadline_is_not_taken_in(
     assert set(done.decided.lanes) == {"parse", "layout"}
 
 
+@pytest.mark.soak
 async def test_every_claim_is_one_launch_wherever_the_worker_is_killed(
     begun: Callable[..., Run], rounds: ModuleType, scripted: ModuleType
 ) -> None:

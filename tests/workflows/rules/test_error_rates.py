@@ -27,7 +27,11 @@ from ...bench.simulated_rounds import (
 
 ONCE = Gates(repetitions=1)
 WEATHERS = pytest.mark.parametrize(
-    ("weather", "gates"), [(QUIET, ONCE), (SHARED, Gates())], ids=["steady-machine", "shared-machine"]
+    ("weather", "gates"),
+    [
+        pytest.param(QUIET, ONCE, id="steady-machine", marks=pytest.mark.soak),
+        pytest.param(SHARED, Gates(), id="shared-machine"),
+    ],
 )
 """Each with 8 pairs: one run a side is enough for runs that only vary by 2 %; a shared machine wants three."""
 
@@ -50,7 +54,7 @@ def test_a_null_change_that_is_only_less_steady_is_no_better(weather: Weather, g
 
 @WEATHERS
 def test_a_true_gain_of_5_percent_is_found_in_nineteen_of_twenty_rounds(weather: Weather, gates: Gates) -> None:
-    found = ["b" in play(seed, weather, gates, ONE_GAIN).accepted for seed in range(300)]
+    found = ["b" in play(seed, weather, gates, ONE_GAIN).accepted for seed in range(200)]
     assert Rate(sum(found), len(found)).value >= 0.95
 
 
