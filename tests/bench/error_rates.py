@@ -44,7 +44,7 @@ HARSH = {
     "spikes in 5 % of runs": replace(SHARED, spikes=0.05),
     "a neighbour every 50 runs": replace(SHARED, steps=1 / 50),
     "4 % a run": replace(SHARED, run=0.04),
-    "fast AR(1): 3 %, half of it handed on": replace(QUIET, drift=0.03, memory=0.5),
+    "a fast drift: half of it handed on": replace(SHARED, memory=0.5),
     "a checkout's place: 0.5 %": replace(SHARED, place=0.005),
     "a checkout's place: 1 %": replace(SHARED, place=0.01),
 }
