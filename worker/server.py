@@ -33,6 +33,9 @@ START_S = 20.0
 GRACE_S = 10.0
 """It stops within 2 s."""
 
+PORT_S = 3.0
+"""How long a port that was ours may take to be free again."""
+
 RETENTION_H = 720
 """Finished runs stay in the Web UI this long; the binary's own default is a day."""
 
@@ -93,8 +96,8 @@ async def _start(
     home: Home, recorded: ServerRecord | None, port: int | None, say: Callable[[str], None]
 ) -> ServerRecord:
     record = _plan(home, recorded, port)
-    ports.require_free(record.port)
-    ports.require_free(record.ui_port)
+    for needed in (record.port, record.ui_port):
+        await _freed(needed)
     if recorded is not None and recorded.version != record.version:
         _back_up(home, recorded.version)
     write_server(home, record)
@@ -108,6 +111,14 @@ async def _start(
             hint=f"see {_log(home)}",
         )
     return record
+
+
+async def _freed(port: int) -> None:
+    """Wait a moment for a port: whoever held it may just be ending. Raises RefusedError when it stays taken."""
+    deadline = time.monotonic() + PORT_S
+    while ports.problem(port) and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+    ports.require_free(port)
 
 
 def _plan(home: Home, recorded: ServerRecord | None, port: int | None) -> ServerRecord:
