@@ -24,6 +24,7 @@ from orch.workflows.model.round.event import (
     TicketTaken,
 )
 from orch.workflows.model.round.lane import Built
+from orch.workflows.model.round.plan import EntryStatus
 from orch.workflows.model.round.ticket import Cause
 from orch.workflows.model.round.trial import Judgement, Measurement
 
@@ -164,6 +165,23 @@ async def test_deadline_of_the_round_refuses_what_was_not_measured_by_then(a_rou
         (ticket("a", number) for number in ("1", "2", "3")), Cause.ROUND_OVER
     )
     assert not one.host.trials
+
+
+async def test_ticket_that_the_deadline_cut_short_speaks_neither_for_its_entry_nor_against_it(a_round: Make) -> None:
+    one = await a_round(plan("a", deadline_s=60.0), {"a": gains("0")}, factors=VALUES)
+
+    async def hook(name: str, request: Any) -> Measurement | None:
+        if not is_of_ticket(name, request):
+            return None
+        found = one.host.measured(request)
+        return found.model_copy(update={"pairs": found.pairs[:1], "detail": "its deadline passed"})
+
+    one.host.hook = hook
+    await one.whole()
+
+    assert one.only(TicketMeasured).evaluation.verdict is Judgement.UNEVALUABLE
+    (record,) = one.host.of("record_round")
+    assert [row.status for row in record.revisions] == [EntryStatus.PLANNED]
 
 
 async def test_no_ticket_is_on_two_device_sets_and_no_device_set_has_two(a_round: Make) -> None:

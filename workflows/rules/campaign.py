@@ -23,7 +23,8 @@ def revisions(plan: RoundPlan, run: str, closed: RoundClosed, at: str) -> tuple[
     """A row for each lane, in the order of the plan; `at` is ISO 8601 UTC.
 
     A lane in the new incumbent is kept, one without a passing ticket rejected. One that passed alone and is not in it
-    is planned again. One of which nothing was measured stays planned: nothing was learnt.
+    is planned again. One of which nothing was measured that says anything stays planned: nothing is learnt of a
+    benchmark without a value, or of pairs that the deadline cut short.
     """
     known = {lane.lane: lane for lane in closed.lanes}
     return tuple(
@@ -94,13 +95,18 @@ def _measured_again(reruns: Iterable[Rerun]) -> set[str]:
 
 
 def _without_pick(lane: LanePlan, facts: LaneClosed) -> Standing:
-    if facts.measured and not facts.pending:
-        best = max(facts.measured, key=_gain)
+    learnt = [verdict for verdict in facts.measured if verdict.evaluation.verdict not in _NOTHING_LEARNT]
+    if learnt and not facts.pending:
+        best = max(learnt, key=_gain)
         count = "its ticket" if len(facts.measured) == 1 else f"none of its {len(facts.measured)} tickets"
         verb = "did not pass" if len(facts.measured) == 1 else "passed"
-        why = f"{count} {verb}: {best.evaluation.verdict.value.replace('_', ' ')}, {best.evaluation.why}"
+        why = f"{count} {verb}: {_said(best)}"
         return EntryStatus.REJECTED, why.rstrip(", "), best.ticket, best.evaluation.gain, lane.condition
     return EntryStatus.PLANNED, f"nothing was learnt: {_unmeasured(facts)}", "", None, lane.condition
+
+
+def _said(verdict: TicketVerdict) -> str:
+    return f"{verdict.evaluation.verdict.value.replace('_', ' ')}, {verdict.evaluation.why}"
 
 
 def _gain(verdict: TicketVerdict) -> float:
@@ -111,6 +117,8 @@ def _unmeasured(facts: LaneClosed) -> str:
     ended = f"the lane ended ({facts.end.value.replace('_', ' ')})" if facts.end else "the lane never began"
     if facts.pending:
         return f"{facts.pending} of its tickets were never measured; {ended}"
+    if facts.measured:
+        return f"no measurement showed anything ({_said(facts.measured[-1])}); {ended}"
     if facts.rejected:
         causes = ", ".join(f"{cause.value} {count}" for cause, count in sorted(Counter(facts.rejected).items()))
         return f"no ticket could be measured ({causes}); {ended}"

@@ -163,6 +163,20 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str, str]]] = {
             "new data",
         ),
     ),
+    "nothing that was measured says anything": (
+        {"end": LaneEnd.DEADLINE, "measured": measured("a", ("unevaluable", None), ("inconclusive", 0.02))},
+        {},
+        (
+            "planned",
+            "nothing was learnt: no measurement showed anything (inconclusive, gain 0.02); the lane ended (deadline)",
+            "new data",
+        ),
+    ),
+    "one of two measurements says something": (
+        {"end": LaneEnd.DONE, "measured": measured("a", ("unevaluable", None), ("not_measured", 0.001))},
+        {},
+        ("rejected", "none of its 2 tickets passed: not measured, gain 0.001", "new data"),
+    ),
     "a ticket still waited": (
         {"end": LaneEnd.DEADLINE, "measured": measured("a", ("regression", -0.1)), "pending": 2},
         {},
