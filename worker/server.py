@@ -116,7 +116,7 @@ async def _start(
 async def _freed(port: int) -> None:
     """Wait a moment for a port: whoever held it may just be ending. Raises RefusedError when it stays taken."""
     deadline = time.monotonic() + PORT_S
-    while ports.problem(port) and time.monotonic() < deadline:
+    while ports.problem(port) and time.monotonic() < deadline:  # noqa: ASYNC110 - what changes is another process
         await asyncio.sleep(0.05)
     ports.require_free(port)
 
