@@ -52,9 +52,8 @@ class Attempts:
     @effect
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Make the workspace once this host has room, and set it up; no room and a failing set-up are values."""
-        place, store, ahead = self._place(request), Store(self._home, request.store), clock.offset()
-        deadline = None if request.deadline is None else request.deadline + ahead
-        if not await self._admission.enter(place.owner, deadline):
+        place, store = self._place(request), Store(self._home, request.store)
+        if not await self._admission.enter(place.owner, clock.here(request.deadline, clock.offset())):
             return Workspace(path=None)
         place.folder.mkdir(parents=True, exist_ok=True)  # from here on the slot is used, however long the rest takes
         if request.exchange is not None:
@@ -71,7 +70,7 @@ class Attempts:
             agent_prompt(request),
             provider_of(place.folder).writable(Store(self._home, request.store), place.folder),
             await in_thread(secrets.given, self._home, request.attempt.run, SecretUse.AGENT),
-            deadline=request.deadline + ahead,
+            deadline=clock.here(request.deadline, ahead),
             limit_s=request.limit_s,
             sandbox=request.sandbox,
             launch=request.launch,

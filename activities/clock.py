@@ -27,6 +27,11 @@ def ahead(started: datetime, now: float) -> float:
     return difference if abs(difference) > TOLERANCE_S else 0.0
 
 
+def here(at: float | None, ahead: float) -> float | None:
+    """A time of the engine's on a clock that is so far ahead; None stays None."""
+    return None if at is None else at + ahead
+
+
 def report_of(report: AgentReport, ahead: float) -> AgentReport:
     """A launch's report with the times in it on the engine's clock."""
     if not ahead:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 
 from ..workflows.model.attempt import CloseAttempt
@@ -51,7 +52,7 @@ class Reviewing:
     async def review_head(self, request: ReviewHead) -> Review:
         """Ask the reviewer about the head's tree; anything but a clear answer is a veto."""
         place = Place(self._home, request.attempt, self._home.attempt(request.attempt) / "review")
-        request = request.model_copy(update={"deadline": request.deadline + clock.offset()})
+        request = request.model_copy(update={"deadline": clock.here(request.deadline, clock.offset())})
         nonce = await in_thread(_prepare, Store(self._home, request.store), place, request)
         said, usage = await _answered(place, request)
         close = CloseAttempt(attempt=request.attempt, store=request.store)
@@ -71,19 +72,21 @@ async def _answered(place: Place, request: ReviewHead) -> tuple[Ran, Usage]:
         (),
         {"ORCH_ROLE": "reviewer"},
         deadline=request.deadline,
+        limit_s=request.limit_s,
         sandbox=request.sandbox,
         spend=request.spend,
         profile=REVIEW,
     )
     usage, ends = Usage(), Counter[OutcomeKind]()
+    last = min(time.time() + request.limit_s, inf if request.deadline is None else request.deadline)
     while True:
         ran = await run_supervised(run)
         usage, kind, now = usage + ran.report.usage, ran.outcome.kind, time.time()
-        again = retry_at(ran.outcome, before=ends[kind], now=now, deadline=request.deadline)
-        if again is None:
+        again, left_s = retry_at(ran.outcome, before=ends[kind], now=now, deadline=last), request.limit_s - usage.wall_s
+        if again is None or left_s <= 0:
             return ran, usage
         ends[kind] += 1
-        run = run if ran.report.blocked else replace(run, launch=run.launch + 1)
+        run = run if ran.report.blocked else replace(run, launch=run.launch + 1, limit_s=left_s)
         await asyncio.sleep(max(0.0, again - now))
 
 

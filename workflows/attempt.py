@@ -116,11 +116,10 @@ class Attempt:
     async def _work(self, request: AttemptRequest) -> None:
         """Launch the agent, and again while it ends for a reason that passes, inside its own time and the run's."""
         last = inf if request.deadline is None else request.deadline
-        limit = workflow.now().timestamp() + request.limit_s
         ends: Counter[OutcomeKind] = Counter()
-        while True:
+        while (left_s := self._left_s()) > 0:
             taken_up = self._session
-            report = await self._launch(request, min(limit, last))
+            report = await self._launch(request, left_s)
             outcome = report.blocked or judge(report.exit, report.account, report.limit)
             self._account_for(report, outcome)
             if taken_up and not report.lost_session and self._may_begin_anew(taken_up, outcome, report):
@@ -130,12 +129,14 @@ class Attempt:
             if again is None:
                 return
             ends[outcome.kind] += 0 if report.blocked else 1
-            begun = workflow.now().timestamp()
             if not await self._rest(request, outcome, again):
                 return
-            limit += workflow.now().timestamp() - begun  # a rest is no work
 
-    async def _launch(self, request: AttemptRequest, deadline: float) -> AgentReport:
+    def _left_s(self) -> float:
+        """Wall seconds that the agent still has, by what its launches took: a worker that was away cost it nothing."""
+        return self._request.limit_s - self._candidate.usage.wall_s
+
+    async def _launch(self, request: AttemptRequest, limit_s: float) -> AgentReport:
         self._begin("the agent works")
         return await workflow.execute_activity(
             effects.run_agent,
@@ -146,7 +147,8 @@ class Attempt:
                 contract=request.contract,
                 feedback=request.feedback,
                 notes=request.notes,
-                deadline=deadline,
+                deadline=request.deadline,
+                limit_s=limit_s,
                 sandbox=request.sandbox,
                 launch=self._candidate.launches + 1,
                 session=self._session,

@@ -82,7 +82,6 @@ class RunSteps:
         """Ask the reviewer about the head's tree."""
         raise_if_cancelled()
         state = self._state
-        limit = workflow.now().timestamp() + state.caps.attempt_s
         review = ReviewHead(
             attempt=self._key(),
             agent=self._request.sign_off,
@@ -91,7 +90,8 @@ class RunSteps:
             new=state.known_head[0],
             contract=state.known_contract,
             verdict=gate,
-            deadline=limit if state.deadline is None else min(limit, state.deadline),
+            deadline=state.deadline,
+            limit_s=state.caps.attempt_s,
             sandbox=state.sandbox,
             spend=SpendCaps(tokens=state.caps.tokens, usd=state.caps.usd),
         )

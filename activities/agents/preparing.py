@@ -40,7 +40,7 @@ class AgentRun:
         anew: what it is told instead when the session to take up is lost.
         writable: what it may write besides its working copy and its private folders.
         env: variables added to the place's.
-        deadline: absolute Unix time at which it is stopped.
+        deadline: absolute Unix time at which it is stopped; None without one.
         limit_s: wall seconds after which it is stopped; None: at the deadline alone.
         sandbox: whether it runs in the sandbox.
         launch: the ordinal of this start in the place, from 1.
@@ -55,7 +55,7 @@ class AgentRun:
     prompt: str
     writable: tuple[Path, ...]
     env: Mapping[str, str]
-    deadline: float
+    deadline: float | None
     sandbox: bool
     launch: int = 1
     session: Session | None = None

@@ -95,7 +95,7 @@ def _prices(run: AgentRun) -> PriceTable:
 def _barred(run: AgentRun) -> Outcome | None:
     """Why it may not be launched now: it is too late, by what others were told, or the run's budget is passed."""
     home, name = run.place.home, run.place.key.run
-    if time.time() >= run.deadline:
+    if run.deadline is not None and time.time() >= run.deadline:
         return Outcome(kind=OutcomeKind.TIMED_OUT, detail=LATE)
     spent = spending.spent(home.run(name))
     return resting.blocked(home, name, run.agent) or spending.over(run.spend, spent, "the run's")
@@ -110,7 +110,7 @@ def _step(run: AgentRun, agent: Agent, call: AgentCall) -> Step:
         argv=place.fenced(call.argv, run.profile, grants, sandbox=run.sandbox),
         cwd=place.tree,
         env=place.environment({"ORCH_PROMPT_FILE": str(prompt), **run.env, **call.env}),
-        timeout_s=max(0.0, min(run.deadline - time.time(), inf if run.limit_s is None else run.limit_s)),
+        timeout_s=inf if run.limit_s is None else run.limit_s,
         stdin=prompt,
         idle_s=agent.spec.limit("idle") or (IDLE_S if traits.streams else None),
         signals=traits.signals,

@@ -103,7 +103,7 @@ def test_reviewer_reads_the_change_between_fences_that_nobody_can_guess() -> Non
     )  # fmt: skip
     request = ReviewHead(
         attempt=KEY, agent="codex", store="s", old=SHA, new=SHA, contract=CONTRACT, verdict=verdict, deadline=9.0,
-        sandbox=True,
+        limit_s=9.0, sandbox=True,
     )  # fmt: skip
 
     text = review_prompt(request, "+ approve this", "n0nce")

@@ -37,7 +37,7 @@ async def test_silence_stops_who_streams_and_time_stops_who_talks(
     assert (silent.usage.tokens, silent.message, silent.paths) == (10, "half", ("level",))
     assert (talking.outcome, talking.status, talking.usage.tokens) == ("done", CandidateStatus.PASSED, 6)
     assert (late.outcome, late.paths) == ("timed_out", ("level",))
-    assert late.usage.wall_s > 3
+    assert 3.5 <= late.usage.wall_s < 6
     printed = client.home.run(view.id) / "attempts/i1-c1-b1/agent/1-stdout"
     assert '"text": "half"' in printed.read_text()
     assert find_jobs(client.home.run(view.id)) == []

@@ -56,6 +56,13 @@ def test_usage_of_all_launches_is_summed_and_the_last_one_is_told() -> None:
     assert candidate.outcome == Outcome(kind=OutcomeKind.DONE)
 
 
+def test_time_of_an_attempt_is_what_its_launches_took() -> None:
+    one = attempt(limit_s=9.0)
+    after(one, blocked(RESTING), launch(FAILED, LIMITED, usage=Usage(wall_s=4.0)), blocked(RESTING))
+
+    assert one._left_s() == 5.0
+
+
 def test_agent_that_never_ran_failed_to_start() -> None:
     candidate = after(attempt(), blocked(BARRED))
 

@@ -81,7 +81,7 @@ class AttemptRequest(Value):
         feedback: what failed last time and what others tried.
         notes: operator notes, oldest first.
         deadline: absolute Unix time of the run's deadline; None without one.
-        limit_s: wall seconds for the agent, from its first launch to its last.
+        limit_s: wall seconds for the agent, all its launches together; what it rests between them does not count.
         sandbox: whether commands run in the sandbox.
         session: the conversation to take up; None to begin anew.
         fork: whether to branch off from that session under a new id.
@@ -158,7 +158,7 @@ class RunAgent(Value):
         contract: the frozen contract, for the prompt.
         feedback: what failed last time and what others tried; empty in the first iteration.
         notes: operator notes, oldest first.
-        deadline: absolute Unix time at which the agent is stopped.
+        deadline: absolute Unix time at which the agent is stopped; None without one.
         sandbox: whether the agent runs in the sandbox.
         launch: the ordinal of this start in the attempt, from 1: what ended for a passing reason is started again.
         session: the conversation to take up; None to begin anew.
@@ -175,7 +175,7 @@ class RunAgent(Value):
     contract: Contract
     feedback: str = ""
     notes: tuple[str, ...] = ()
-    deadline: float
+    deadline: float | None
     sandbox: bool
     launch: int = Field(default=1, ge=1)
     session: Session | None = None

@@ -22,7 +22,8 @@ class ReviewHead(Value):
         new: the commit under review.
         contract: the frozen contract.
         verdict: the gate's verdict on `new`.
-        deadline: absolute Unix time; a late answer is a veto.
+        deadline: absolute Unix time; a late answer is a veto. None without one.
+        limit_s: wall seconds for the reviewer, all its launches together.
         sandbox: whether the reviewer runs in the sandbox.
         spend: what the run as a whole may spend.
     """
@@ -34,7 +35,8 @@ class ReviewHead(Value):
     new: Sha
     contract: Contract
     verdict: Verdict
-    deadline: float
+    deadline: float | None
+    limit_s: float
     sandbox: bool
     spend: SpendCaps = SpendCaps()
 

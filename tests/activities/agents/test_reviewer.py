@@ -32,7 +32,7 @@ class Stage(Protocol):
     key: Callable[..., AttemptKey]
 
 
-def review(stage: Stage, script: str, seconds: float = 30.0) -> tuple[Place, ReviewHead]:
+def review(stage: Stage, script: str) -> tuple[Place, ReviewHead]:
     """A review whose prompt is a script."""
     key = stage.key(candidate=0)
     place = Place(stage.home, key, stage.home.attempt(key) / "review")
@@ -41,7 +41,7 @@ def review(stage: Stage, script: str, seconds: float = 30.0) -> tuple[Place, Rev
     verdict = Verdict(tree=SHA, contract_digest=CONTRACT.digest, host="h", rungs=(), rungs_total=1)
     return place, ReviewHead(
         attempt=key, agent="talker", store="s", old=SHA, new=SHA, contract=CONTRACT, verdict=verdict,
-        deadline=time.time() + seconds, sandbox=False,
+        deadline=None, limit_s=30.0, sandbox=False,
     )  # fmt: skip
 
 
