@@ -18,6 +18,7 @@ from .rounds import Rounds
 from .runs import Runs
 from .trials.building import Building
 from .trials.pairs import Measuring
+from .trials.validating import Validating
 
 
 def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
@@ -45,4 +46,5 @@ def make_activities(home: Home, slots: int) -> list[Callable[..., Any]]:
         Composing(home).compose_step,
         Building(home).build_trial,
         Measuring(home).measure_pairs,
+        Validating(home).validate_outputs,
     ]

@@ -38,9 +38,10 @@ from .model.round.lane import (
     OpenLane,
     TakeIn,
     TakenIn,
+    ValidateOutputs,
 )
 from .model.round.request import PrepareRound, RoundPrepared
-from .model.round.trial import Measurement
+from .model.round.trial import Measurement, Validated
 from .model.verdict import Verdict
 
 HEARTBEAT = timedelta(seconds=10)
@@ -199,6 +200,12 @@ async def build_trial(request: BuildTrial) -> Built:
 @activity.defn
 async def measure_pairs(request: MeasurePairs) -> Measurement:
     """Lease the device set and run the pairs; a busy device and a failing benchmark are values."""
+    raise NotImplementedError
+
+
+@activity.defn
+async def validate_outputs(request: ValidateOutputs) -> Validated:
+    """Validate the outputs that nobody looked at while the device was held, and let go of the trial."""
     raise NotImplementedError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from temporalio import workflow
 from temporalio.workflow import ActivityConfig
@@ -16,9 +17,9 @@ from .model.goal import CloseRun, KeepEvents
 from .model.promotion import Promote, Promotion
 from .model.round.campaign import RecordRound, Revision, RoundRecord
 from .model.round.composition import Pick
-from .model.round.lane import BuildTrial, Built, Composed, ComposeStep, MeasurePairs
+from .model.round.lane import BuildTrial, Built, Composed, ComposeStep, MeasurePairs, TrialStep, ValidateOutputs
 from .model.round.request import PrepareRound, RoundPrepared, RoundRequest
-from .model.round.trial import Measurement
+from .model.round.trial import Measurement, Validated
 from .model.round.view import RoundView
 from .round_state import RoundState
 from .stopping import raise_if_cancelled
@@ -63,14 +64,7 @@ class RoundSteps:
     async def build(self, key: AttemptKey, base: Sha, candidate: Sha, what: str) -> Built:
         """Make fresh checkouts of two commits ready to be measured."""
         raise_if_cancelled()
-        trial = BuildTrial(
-            attempt=key,
-            store=self._state.store,
-            plan=self._request.plan.only(),
-            base=base,
-            candidate=candidate,
-            sandbox=self._state.sandbox,
-        )
+        trial = BuildTrial(**self._trial(key, base, candidate))
         options = self.options(effects.WAIT, f"build {what}")
         return await workflow.execute_activity(effects.build_trial, trial, **options)
 
@@ -79,18 +73,28 @@ class RoundSteps:
     ) -> Measurement:
         """Run the pairs of a trial that was built."""
         raise_if_cancelled()
-        pairs = MeasurePairs(
+        pairs = MeasurePairs(**self._trial(key, base, candidate), device=device, deadline=deadline)
+        options = self.options(effects.WAIT, f"measure {what} on {device}")
+        return await workflow.execute_activity(effects.measure_pairs, pairs, **options)
+
+    async def validate(self, key: AttemptKey, base: Sha, candidate: Sha, what: str) -> Validated:
+        """Have the outputs of a trial that was measured validated, and let go of its copies."""
+        raise_if_cancelled()
+        outputs = ValidateOutputs(**self._trial(key, base, candidate))
+        options = self.options(effects.WAIT, f"validate {what}")
+        return await workflow.execute_activity(effects.validate_outputs, outputs, **options)
+
+    def _trial(self, key: AttemptKey, base: Sha, candidate: Sha) -> dict[str, Any]:
+        """What all steps of a trial have in common."""
+        step = TrialStep(
             attempt=key,
             store=self._state.store,
             plan=self._request.plan.only(),
-            device=device,
             base=base,
             candidate=candidate,
             sandbox=self._state.sandbox,
-            deadline=deadline,
         )
-        options = self.options(effects.WAIT, f"measure {what} on {device}")
-        return await workflow.execute_activity(effects.measure_pairs, pairs, **options)
+        return dict(step)
 
     async def drop(self, key: AttemptKey) -> None:
         """Let go of a trial's copies."""

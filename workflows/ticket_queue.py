@@ -1,35 +1,67 @@
-"""The measurement queue of a round: for each device set a builder that works ahead and a server that measures.
+"""The measurement queue of a round: for each device set a line of three, who build, measure and validate.
 
-While one trial is measured the next one is built, so that a device waits for nothing.
+While one trial is measured the next one is built, and what the last one left is validated, so that a device waits for
+nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeVar
 
 from temporalio import workflow
 
 from .guard import Guard
 from .model.round.event import TicketMeasured, TicketPutBack, TicketRejected, TicketTaken
 from .model.round.ticket import Cause, TicketState
+from .model.round.trial import Measurement, Noise
 from .round_steps import RoundLedger, RoundSteps
 from .rules.paired import evaluate
 from .rules.round_robin import next_in_turn
 from .stopping import pause, raise_if_cancelled, together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
+Item = TypeVar("Item")
+
 LATE = "it was not measured before the round's deadline"
 
 
 @dataclass(frozen=True)
-class _Ready:
+class _Built:
     """A trial that was built: of a ticket, or of the guard when there is none."""
 
     trial: Trial
     ticket: str = ""
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A ticket's trial that was measured, and the noise of its device set at that time."""
+
+    trial: Trial
+    ticket: str
+    found: Measurement
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The line of a device set, from one to the next; None ends it.
+
+    Attributes:
+        device: the device set's name.
+        room: what is built ahead, one at a time.
+        built: for who measures.
+        measured: for who validates; one may wait, for more the device does.
+    """
+
+    device: str
+    room: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
+    built: asyncio.Queue[_Built | None] = field(default_factory=asyncio.Queue)
+    measured: asyncio.Queue[_Measured | None] = field(default_factory=lambda: asyncio.Queue(1))
 
 
 class TicketQueue:
@@ -56,65 +88,72 @@ class TicketQueue:
         self._closing = True
 
     async def _serve(self, device: str) -> None:
-        ready: asyncio.Queue[_Ready | None] = asyncio.Queue()
-        room = asyncio.Semaphore()
-        await together(self._build_ahead(device, ready, room), self._measure_all(device, ready, room))
+        line = _Line(device)
+        await together(self._build_ahead(line), self._measure_all(line), self._validate_all(line))
 
-    async def _build_ahead(self, device: str, ready: asyncio.Queue[_Ready | None], room: asyncio.Semaphore) -> None:
+    async def _build_ahead(self, line: _Line) -> None:
         """Build one trial for as long as another one is measured; a ticket waits for its turn until then."""
         since = 0
-        while await _had(room) and await self._work(device):
+        while await _had(line.room) and await self._work(line.device):
             if since >= self._state.known_plan.aa_every:
-                item, since = _Ready(await self._guard.build()), 0
+                item, since = _Built(await self._guard.build()), 0
             else:
-                item, since = await self._built(device), since + 1
-            await ready.put(item)
-        await ready.put(None)
+                item, since = await self._built(line.device), since + 1
+            await line.built.put(item)
+        await line.built.put(None)
 
-    async def _built(self, device: str) -> _Ready:
+    async def _built(self, device: str) -> _Built:
         state = self._state
         name = next_in_turn(state.queued, [lane.id for lane in state.known_plan.lanes], state.last) or ""
         key, commit = self._steps.next_key(), state.tickets[name].submission.commit or ""
         self._ledger.record(TicketTaken, ticket=name, device=device, measurement=key.binding)
-        return _Ready(await self._trials.build(state.known_incumbent[0], commit, name, key), name)
+        return _Built(await self._trials.build(state.known_incumbent[0], commit, name, key), name)
 
-    async def _measure_all(self, device: str, ready: asyncio.Queue[_Ready | None], room: asyncio.Semaphore) -> None:
-        while (item := await _next(ready)) is not None:
-            ahead = device not in self._pauses  # a busy device would keep a ticket from those that are free
+    async def _measure_all(self, line: _Line) -> None:
+        while (item := await _next(line.built)) is not None:
+            ahead = line.device not in self._pauses  # a busy device would keep a ticket from those that are free
             if ahead:
-                room.release()
-            await self._deal_with(device, item)
+                line.room.release()
+            await self._deal_with(line, item)
             if not ahead:
-                room.release()
+                line.room.release()
+        await line.measured.put(None)
 
-    async def _deal_with(self, device: str, item: _Ready) -> None:
+    async def _deal_with(self, line: _Line, item: _Built) -> None:
         """Measure what was built, or say why it is not measured."""
         if item.ticket and item.trial.built.failed and item.trial.built.side == "candidate":
             self._reject(item.ticket, item.trial.built.failed, item.trial.built.detail)
         elif self._late():
             await self._give_up(item)
         elif not item.ticket:
-            await self._guard.check(item.trial, device)
+            await self._guard.check(item.trial, line.device)
         else:
-            await self._measure(device, item)
+            await self._measure(line, item)
 
-    async def _give_up(self, item: _Ready) -> None:
+    async def _give_up(self, item: _Built) -> None:
         """The round's deadline passed before what was built could be measured."""
         if item.ticket:
             self._reject(item.ticket, Cause.ROUND_OVER, LATE)
         await self._trials.drop(item.trial)
 
-    async def _measure(self, device: str, item: _Ready) -> None:
-        plan, lane = self._state.known_plan, self._lane(item.ticket)
-        found = await self._trials.measure_once(item.trial, device, deadline=self._state.deadline)
+    async def _measure(self, line: _Line, item: _Built) -> None:
+        found = await self._trials.run_pairs(item.trial, line.device, deadline=self._state.deadline)
         if found.busy:
-            await self._put_back(device, item, found.busy)
+            await self._put_back(line.device, item, found.busy)
             return
-        self._pauses.pop(device, None)
-        evaluation = evaluate(found, plan.metric, plan.gates, self._state.noise[device])
-        self._ledger.record(TicketMeasured, ticket=item.ticket, lane=lane, measurement=found, evaluation=evaluation)
+        self._pauses.pop(line.device, None)
+        await line.measured.put(_Measured(item.trial, item.ticket, found, self._state.noise[line.device]))
 
-    async def _put_back(self, device: str, item: _Ready, why: str) -> None:
+    async def _validate_all(self, line: _Line) -> None:
+        """Give each ticket its verdict, once no output is in doubt."""
+        plan = self._state.known_plan
+        while (item := await _next(line.measured)) is not None:
+            found = await self._trials.validate(item.trial, item.found)
+            evaluation = evaluate(found, plan.metric, plan.gates, item.noise)
+            lane = self._lane(item.ticket)
+            self._ledger.record(TicketMeasured, ticket=item.ticket, lane=lane, measurement=found, evaluation=evaluation)
+
+    async def _put_back(self, device: str, item: _Built, why: str) -> None:
         """A busy device set rests for a while; its ticket goes to whichever is free first."""
         rest = self._pauses[device] = min(2 * self._pauses.get(device, PAUSE_S / 2), LONGEST_PAUSE_S)
         self._resting.add(device)
@@ -166,7 +205,7 @@ async def _had(room: asyncio.Semaphore) -> bool:
     return await room.acquire()
 
 
-async def _next(ready: asyncio.Queue[_Ready | None]) -> _Ready | None:
-    """Wait for what was built; as before."""
+async def _next(items: asyncio.Queue[Item | None]) -> Item | None:
+    """Wait for what comes down the line; as before."""
     raise_if_cancelled()
-    return await ready.get()
+    return await items.get()

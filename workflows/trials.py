@@ -49,12 +49,21 @@ class Trials:
         built = await self._steps.build(key, base, candidate, what)
         return Trial(key, base, candidate, what, built)
 
-    async def measure_once(self, trial: Trial, device: str, *, deadline: float | None) -> Measurement:
-        """Measure what was built; a device set that is busy is told, and the copies stay for another try."""
+    async def run_pairs(self, trial: Trial, device: str, *, deadline: float | None) -> Measurement:
+        """Run the pairs of what was built, but have only the first one validated; a device set that is busy is told.
+
+        The copies stay: of a busy one for another try, else for `validate`.
+        """
         if trial.built.failed:
             return _not_built(trial, device)
         found = await self._steps.measure(trial.key, trial.base, trial.candidate, device, trial.what, deadline=deadline)
         return found.model_copy(update={"ordinal": trial.key.binding})
+
+    async def validate(self, trial: Trial, found: Measurement) -> Measurement:
+        """What was measured, with the validator's word on all of it; no device is needed, and the copies are gone."""
+        if found.busy or found.failed:
+            return found
+        return found.validated(await self._steps.validate(trial.key, trial.base, trial.candidate, trial.what))
 
     async def measure(self, trial: Trial, device: str, *, deadline: float | None = None) -> Measurement:
         """Measure what was built once the device set is free; past the deadline it may still be busy."""
@@ -67,9 +76,9 @@ class Trials:
         rest, why = PAUSE_S, ""
         while True:
             for device in devices:
-                found = await self.measure_once(trial, device, deadline=deadline)
+                found = await self.run_pairs(trial, device, deadline=deadline)
                 if not found.busy or (deadline is not None and workflow.now().timestamp() >= deadline):
-                    return found
+                    return await self.validate(trial, found)
                 why = f"{device}: {found.busy}"
             left = LONGEST_PAUSE_S if deadline is None else max(0.0, deadline - workflow.now().timestamp())
             await pause(min(rest, left), why)

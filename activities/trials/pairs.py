@@ -1,4 +1,4 @@
-"""The `measure_pairs` activity: lease the device set, run the pairs, validate what they left.
+"""The `measure_pairs` activity: lease the device set, run the pairs, read what they say.
 
 The pairs are steps of one supervised job, so that a device waits for nothing but the processes that it runs. The job
 holds the lease itself: it goes on when its worker dies, and the next worker finds it by its folder.
@@ -18,19 +18,18 @@ from ...workflows.model.round.trial import Measurement
 from .. import clock
 from ..agents import secrets
 from ..artifacts import write_whole
-from ..effect import effect, in_thread, kill_requested
+from ..effect import effect, in_thread
 from ..home import Home
 from ..jobs import Job, StepResult, attach, end_job, run_job
 from ..measuring.measurements import host_class
 from ..workspaces.removal import discard, sweep
 from . import devices, journal
-from .building import built, compared
-from .gathering import Gathering, said
+from .building import built
+from .gathering import Gathering
 from .holding import Holding, begin_anew_elsewhere, hold, holdings
 from .processors import TRIAL
 from .schedule import Run, Stage, runs_of
-from .sides import RUNS, Side, Trial
-from .validating import validated
+from .sides import RUNS, Trial
 
 MEASURED = "measurement.json"
 """In the measurement's folder, once it is done."""
@@ -55,15 +54,9 @@ class Measuring:
     @effect
     async def measure_pairs(self, request: MeasurePairs) -> Measurement:
         """Lease the device set and run the pairs; a busy device and a failing benchmark are values."""
-        trial, ahead = Trial(self._home, request), clock.offset()
-        deadline = None if request.deadline is None else request.deadline + ahead
-        try:
-            async with trial.alone():
-                return await _Pairs(trial, request, deadline).measured()
-        except asyncio.CancelledError:
-            if kill_requested():
-                await in_thread(trial.drop)
-            raise
+        trial, deadline = Trial(self._home, request), clock.here(request.deadline, clock.offset())
+        async with trial.measured_alone():
+            return await _Pairs(trial, request, deadline).measured()
 
 
 class _Pairs:
@@ -83,7 +76,7 @@ class _Pairs:
         )
 
     async def measured(self) -> Measurement:
-        """The facts; nothing but these and the logs is left then, unless the device was busy."""
+        """The facts; copies and outputs stay for the validator, and of a busy device for another try."""
         done = self._trial.folder / MEASURED
         if not done.exists():
             ready = await built(self._trial)
@@ -92,8 +85,7 @@ class _Pairs:
             begun = time.monotonic()
             if busy := await self._run_pairs():
                 return self._with(busy=busy, waited_s=round(time.monotonic() - begun, 3))
-            write_whole(done, (await self._gathered()).model_dump_json())
-        await in_thread(self._trial.drop)
+            write_whole(done, (await in_thread(self._gathered)).model_dump_json())
         return Measurement.model_validate_json(done.read_bytes())
 
     async def _run_pairs(self) -> str:
@@ -155,20 +147,12 @@ class _Pairs:
         late = self._deadline is not None and time.time() >= self._deadline
         return flawed or late or self._stopped or len(entries) >= self._trial.plan.gates.pairs
 
-    async def _gathered(self) -> Measurement:
-        """All facts, the validator's verdict on the outputs it had not seen yet among them."""
-        entries = await in_thread(journal.read, self._trial.folder)
-        held = await in_thread(holdings, self._trial)
-        facts = self._with(pairs=tuple(entry.pair for entry in entries), **_times(held))
-        if not self._request.sandbox and (spoilt := await in_thread(compared, self._trial)).failed:
-            return _updated(facts, failed=spoilt.failed, side=spoilt.side, detail=spoilt.detail)
+    def _gathered(self) -> Measurement:
+        entries = journal.read(self._trial.folder)
+        facts = self._with(pairs=tuple(entry.pair for entry in entries), **_times(holdings(self._trial)))
         if entries and (last := entries[-1]).flaw:
             why = f"pair {last.pair.index}, {last.side}: {last.flaw}"
             return _updated(facts, invalid=last.invalid, side=last.side, detail=why, output=last.output)
-        if refused := await validated(self._trial, tuple(entry.kept for entry in entries if entry.kept)):
-            why = f"pair {refused.pair}, candidate: {said(Side.CANDIDATE, refused.exit)}"
-            side = Side.CANDIDATE.value
-            return _updated(facts, invalid=refused.exit, side=side, detail=why, output=refused.output)
         wanted = self._trial.plan.gates.pairs
         short = "" if len(entries) == wanted else f"it ended after {len(entries)} of {wanted} pairs: {self._why()}"
         return _updated(facts, detail=short)

@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 
 from ...workflows.model.base import Sha
-from ...workflows.model.round.lane import BuildTrial, MeasurePairs
+from ...workflows.model.round.lane import TrialStep
 from ...workflows.model.round.plan import RoundPlan
 from ...workflows.model.verdict import Excerpt
+from ..effect import in_thread, kill_requested
 from ..excerpts import excerpt
 from ..home import Home
 from ..jobs import StepResult, end_job
@@ -60,7 +61,7 @@ class Trial:
     """
 
     home: Home
-    request: BuildTrial | MeasurePairs
+    request: TrialStep
 
     @property
     def plan(self) -> RoundPlan:
@@ -108,6 +109,17 @@ class Trial:
                 else:
                     break
             yield
+
+    @asynccontextmanager
+    async def measured_alone(self) -> AsyncIterator[None]:
+        """The same; when the work inside is cancelled for good it is dropped, else it goes on and is found again."""
+        try:
+            async with self.alone():
+                yield
+        except asyncio.CancelledError:
+            if kill_requested():
+                await in_thread(self.drop)
+            raise
 
     def drop(self) -> None:
         """Let go of the copies and of what the runs wrote; facts and logs stay. Idempotent."""

@@ -1,46 +1,59 @@
-"""The validator's look at outputs that it has not seen yet, once no device is held for it any more."""
+"""The `validate_outputs` activity: the validator's look at outputs that it has not seen yet; no device is held."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ...workflows.model.exit import Exit
-from ...workflows.model.verdict import Excerpt
+from ...workflows.model.round.lane import ValidateOutputs
+from ...workflows.model.round.trial import Validated
 from ..agents import secrets
-from ..effect import in_thread
+from ..artifacts import write_whole
+from ..effect import effect, in_thread
+from ..home import Home
 from ..jobs import LOST, Job, StepResult, run_job
-from .gathering import refusal
+from . import journal
+from .building import compared
+from .gathering import refusal, said
 from .processors import spare
 from .schedule import VALIDATE, Run, Stage
-from .sides import CHECK, Trial
+from .sides import CHECK, Side, Trial
+
+VALIDATED = "validated.json"
+"""In the measurement's folder, once it is done."""
 
 TRIES = 3
 """So often its supervisor may be lost."""
 
 
-@dataclass(frozen=True)
-class Refused:
-    """An output that is not right.
+class Validating:
+    """Validates what measurements left."""
 
-    Attributes:
-        pair: of which pair.
-        exit: how the validator ended.
-        output: what it printed.
-    """
+    def __init__(self, home: Home) -> None:
+        self._home = home
 
-    pair: int
-    exit: Exit
-    output: Excerpt
+    @effect
+    async def validate_outputs(self, request: ValidateOutputs) -> Validated:
+        """Validate the outputs that nobody looked at while the device was held, and let go of the trial."""
+        trial = Trial(self._home, request)
+        async with trial.measured_alone():
+            done = trial.folder / VALIDATED
+            if not done.exists():
+                write_whole(done, (await _validated(trial)).model_dump_json())
+            await in_thread(trial.drop)
+            return Validated.model_validate_json(done.read_bytes())
 
 
-async def validated(trial: Trial, kept: Sequence[str]) -> Refused | None:
-    """Have the outputs of these runs validated; the first that is refused. No run could know that it is looked at."""
-    runs = [replace(Run.of(name), what=VALIDATE) for name in kept]
-    if not runs:
-        return None
+async def _validated(trial: Trial) -> Validated:
+    """The first output that is refused. No run could know whether it would be looked at."""
+    entries = await in_thread(journal.read, trial.folder)
+    if not trial.request.sandbox and (spoilt := await in_thread(compared, trial)).failed:
+        return Validated(failed=spoilt.failed, side=spoilt.side, detail=spoilt.detail)
+    if entries and entries[-1].flaw:
+        return Validated()
+    runs = [replace(Run.of(entry.kept), what=VALIDATE) for entry in entries if entry.kept]
     found: tuple[StepResult, ...] = ()
-    for number in range(1, TRIES + 1):
+    for number in range(1, TRIES + 1 if runs else 1):
         found = await run_job(trial.folder / f"{CHECK}{number}", await in_thread(_job, trial, runs))
         if found[-1].exit != LOST:
             break
@@ -53,9 +66,11 @@ def _job(trial: Trial, runs: Sequence[Run]) -> Job:
     return Job(tuple(map(stage.step, runs)), stop_on_failure=True, hidden=hidden)
 
 
-def _refused(trial: Trial, found: Sequence[StepResult]) -> Refused | None:
+def _refused(trial: Trial, found: Sequence[StepResult]) -> Validated:
     for step in found:
         run = Run.of(step.name)
         if refused := refusal(trial, run, step):
-            return Refused(run.pair, refused, trial.said(step))
-    return None
+            why = f"pair {run.pair}, candidate: {said(Side.CANDIDATE, refused)}"
+            output = trial.said(step)
+            return Validated(invalid=refused, side=Side.CANDIDATE.value, detail=why[:500], output=output)
+    return Validated()

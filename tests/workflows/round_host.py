@@ -32,10 +32,11 @@ from orch.workflows.model.round.lane import (
     OpenLane,
     TakeIn,
     TakenIn,
+    ValidateOutputs,
 )
 from orch.workflows.model.round.request import PrepareRound, RoundPrepared
 from orch.workflows.model.round.ticket import TicketStatus
-from orch.workflows.model.round.trial import Measurement, Pair, Sample
+from orch.workflows.model.round.trial import Measurement, Pair, Sample, Validated
 from orch.workflows.model.usage import Usage
 
 from .round_plans import INCUMBENT, sha, submission
@@ -212,8 +213,16 @@ class RoundHost:
         """Measure what the commits are worth, without noise."""
         with self._doing("measure_pairs", request, request.device):
             found = await self._hooked("measure_pairs", request) or self.measured(request)
-            if not found.busy:
+            if found.failed:
                 self.trials.discard(request.attempt.binding)
+            return found
+
+    @effect
+    async def validate_outputs(self, request: ValidateOutputs) -> Validated:
+        """Find nothing wrong, unless the test says otherwise."""
+        with self._doing("validate_outputs", request):
+            found = await self._hooked("validate_outputs", request) or Validated()
+            self.trials.discard(request.attempt.binding)
             return found
 
     def measured(self, request: MeasurePairs, **facts: Any) -> Measurement:

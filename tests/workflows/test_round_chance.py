@@ -14,6 +14,7 @@ import pytest
 from temporalio.client import WorkflowFailureError
 
 from orch.workflows.model.event import RunEnded
+from orch.workflows.model.exit import Exit, ExitKind
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round.event import (
     GuardMeasured,
@@ -28,6 +29,7 @@ from orch.workflows.model.round.event import (
 )
 from orch.workflows.model.round.lane import Built
 from orch.workflows.model.round.ticket import Cause
+from orch.workflows.model.round.trial import Validated
 
 from .one_round import OneRound
 from .round_host import LaneDesk
@@ -36,6 +38,8 @@ from .round_plans import INCUMBENT, plan, sha
 pytestmark = [pytest.mark.engine]
 
 Make = Callable[..., Awaitable[OneRound]]
+
+MAY_BREAK = {"open_lane", "build_trial", "measure_pairs", "validate_outputs", "compose_step"}
 
 
 @dataclass
@@ -69,7 +73,7 @@ class Chance:
 
         async def happen(name: str, request: Any) -> Any:
             await asyncio.sleep(self.dice.random() * 0.05)
-            if name in {"build_trial", "measure_pairs", "compose_step", "open_lane"} and self.happens(0.05):
+            if name in MAY_BREAK and self.happens(0.05):
                 raise ValueError("broken")
             if name == "build_trial" and request.candidate != INCUMBENT and self.happens(0.3):
                 return Built(failed=Cause.SMOKE_FAILED, side=self.dice.choice(("base", "candidate")))
@@ -77,6 +81,8 @@ class Chance:
                 return one.host.measured(request, pairs=(), busy="taken")
             if name == "measure_pairs" and request.candidate == INCUMBENT and self.happens(0.5):
                 return one.host.measured(request.model_copy(update={"candidate": sha("a 0")}))
+            if name == "validate_outputs" and self.happens(0.2):
+                return Validated(invalid=Exit(kind=ExitKind.FAILED, number=1), side="candidate")
             return None
 
         return happen

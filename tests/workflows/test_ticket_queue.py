@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orch.workflows.model.event import Event, RunEnded
+from orch.workflows.model.exit import Exit, ExitKind
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round.event import (
     GuardMeasured,
@@ -26,7 +27,7 @@ from orch.workflows.model.round.event import (
 from orch.workflows.model.round.lane import Built
 from orch.workflows.model.round.plan import EntryStatus
 from orch.workflows.model.round.ticket import Cause
-from orch.workflows.model.round.trial import Judgement, Measurement
+from orch.workflows.model.round.trial import Judgement, Measurement, Validated
 
 from .one_round import OneRound
 from .round_host import LaneDesk, RoundHost, gains
@@ -115,6 +116,59 @@ def ended(host: RoundHost) -> bool:
     return len(host.of("close_attempt")) > 0 and not host.running["build_trial"]
 
 
+async def test_device_set_measures_the_next_ticket_while_the_last_one_is_validated(a_round: Make) -> None:
+    one = await a_round(plan("a"), {"a": gains("0", "1")}, factors=VALUES)
+    together = asyncio.Event()
+
+    async def hook(name: str, request: Any) -> None:
+        if name == "validate_outputs" and request.candidate == sha("a 0"):
+            await asyncio.wait_for(together.wait(), 20)
+        if name == "measure_pairs" and request.candidate == sha("a 1"):
+            together.set()
+
+    one.host.hook = hook
+    await one.whole()
+
+    assert [event.ticket for event in one.all(TicketMeasured)] == [ticket("a", "0"), ticket("a", "1")]
+    assert one.host.most["measure_pairs"] == 1
+
+
+async def test_device_set_waits_for_a_validator_that_cannot_keep_up(a_round: Make) -> None:
+    one = await a_round(plan("a"), {"a": gains(*several(5))}, factors=VALUES)
+    measured = list[int]()
+
+    async def hook(name: str, request: Any) -> None:
+        if name == "validate_outputs" and request.candidate == sha("a 0"):
+            while len(one.host.of("build_trial")) < 1 + 4 or one.host.running["build_trial"]:
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.5)
+            measured.append(sum(request.candidate != INCUMBENT for request in one.host.of("measure_pairs")))
+
+    one.host.hook = hook
+    await one.whole()
+
+    validated, waits, done = 1, 1, 1
+    assert measured == [validated + waits + done]
+    assert len(one.all(TicketMeasured)) == 5
+
+
+async def test_ticket_whose_outputs_are_refused_once_the_device_is_free_is_no_gain(a_round: Make) -> None:
+    one = await a_round(plan("a"), {"a": gains("0", "1")}, factors=VALUES)
+
+    async def hook(name: str, request: Any) -> Validated | None:
+        if name != "validate_outputs" or request.candidate != sha("a 0"):
+            return None
+        return Validated(invalid=Exit(kind=ExitKind.FAILED, number=3), side="candidate", detail="pair 2: wrong")
+
+    one.host.hook = hook
+    await one.whole()
+
+    wrong, right = one.all(TicketMeasured)
+    assert (wrong.evaluation.verdict, wrong.measurement.detail) == (Judgement.INVALID, "pair 2: wrong")
+    assert len(wrong.measurement.pairs) == len(right.measurement.pairs)
+    assert [pick.ticket for pick in one.only(PicksMade).picks] == [ticket("a", "1")]
+
+
 async def test_incumbent_is_measured_against_itself_after_every_k_tickets_of_a_device_set(a_round: Make) -> None:
     one = await a_round(plan("a", aa_every=2), {"a": gains(*several(5))}, factors=VALUES)
     await one.whole()
@@ -187,12 +241,15 @@ async def test_ticket_that_the_deadline_cut_short_speaks_neither_for_its_entry_n
 async def test_no_ticket_is_on_two_device_sets_and_no_device_set_has_two(a_round: Make) -> None:
     agents = {"a": gains(*several(6)), "b": gains(*several(6))}
     one = await a_round(plan("a", "b", devices=("first", "second")), agents, factors=VALUES)
-    at_work: list[str] = []
+    at_work, both = list[str](), asyncio.Event()
 
     async def hook(name: str, request: Any) -> None:
         if is_of_ticket(name, request):
             assert request.candidate not in at_work
             at_work.append(request.candidate)
+            if len(at_work) == 2:
+                both.set()
+            await both.wait()
             await asyncio.sleep(0.1 if request.device == "first" else 0.07)
             at_work.remove(request.candidate)
 

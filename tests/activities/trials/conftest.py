@@ -26,11 +26,12 @@ from orch.activities.trials import leases
 from orch.activities.trials.building import Building
 from orch.activities.trials.pairs import Measuring
 from orch.activities.trials.sides import Trial
+from orch.activities.trials.validating import Validating
 from orch.workflows.model.attempt import AttemptKey
 from orch.workflows.model.contract import Contract, Rung
 from orch.workflows.model.goal import Baseline, PrepareRun, RunPrepared, SandboxMode
 from orch.workflows.model.promotion import PromoteTarget
-from orch.workflows.model.round.lane import BuildTrial, Built, MeasurePairs
+from orch.workflows.model.round.lane import BuildTrial, Built, MeasurePairs, TrialStep, ValidateOutputs
 from orch.workflows.model.round.plan import (
     Command,
     Commands,
@@ -43,7 +44,7 @@ from orch.workflows.model.round.plan import (
     Metric,
     RoundPlan,
 )
-from orch.workflows.model.round.trial import Measurement
+from orch.workflows.model.round.trial import Measurement, Validated
 
 BENCH = """\
 # What is measured: the value in `knob`; `code.sh` is what candidates write.
@@ -152,7 +153,7 @@ class Rig:
         device = self.plan.devices[0].name
         return MeasurePairs(**{**dict(built), "device": device, "patience_s": 0.0, **more})
 
-    def trial(self, request: BuildTrial | MeasurePairs) -> Trial:
+    def trial(self, request: TrialStep) -> Trial:
         return Trial(self.home, request)
 
     async def abuild(self, request: BuildTrial, environment: ActivityEnvironment | None = None) -> Built:
@@ -161,8 +162,19 @@ class Rig:
         return found
 
     async def ameasure(self, request: MeasurePairs, environment: ActivityEnvironment | None = None) -> Measurement:
+        """Run the pairs and validate what they left, as the queue does, each by a worker of its own."""
+        found = await self.apairs(request, environment)
+        return found if found.busy or found.failed else found.validated(await self.avalidate(request))
+
+    async def apairs(self, request: MeasurePairs, environment: ActivityEnvironment | None = None) -> Measurement:
         """By a worker of its own."""
         found: Measurement = await (environment or _worker()).run(Measuring(self.home).measure_pairs, request)
+        return found
+
+    async def avalidate(self, request: MeasurePairs, environment: ActivityEnvironment | None = None) -> Validated:
+        """By a worker of its own."""
+        outputs = ValidateOutputs(**{name: getattr(request, name) for name in TrialStep.model_fields})
+        found: Validated = await (environment or _worker()).run(Validating(self.home).validate_outputs, outputs)
         return found
 
     def built(self, request: BuildTrial) -> Built:

@@ -18,10 +18,11 @@ from orch.activities.home import Home
 from orch.activities.jobs import find_jobs
 from orch.activities.trials import journal
 from orch.activities.trials.gathering import Gathering
-from orch.activities.trials.leases import take
 from orch.workflows.model.round.lane import MeasurePairs
 from orch.workflows.model.round.plan import DeviceSet
 from orch.workflows.model.round.trial import Measurement
+
+from .steps import cancelled, is_free, let_through
 
 MINE = sorted(os.sched_getaffinity(0))
 
@@ -40,13 +41,6 @@ environment.info = replace(environment.info, started_time=datetime.now(UTC))
 found = asyncio.run(environment.run(Measuring(Home(Path(sys.argv[1]))).measure_pairs, request))
 print(found.model_dump_json(), flush=True)
 """
-
-
-def is_free(name: str) -> bool:
-    descriptor = take(name)
-    if descriptor is not None:
-        os.close(descriptor)
-    return descriptor is not None
 
 
 def names(folder: Path) -> list[str]:
@@ -86,13 +80,6 @@ def slow(make_rig: Callable[..., Any], turnstile: Any) -> Any:
     rig = make_rig().with_plan(validate_=None, devices=(DeviceSet(name="one", cpus=(MINE[0],)),))
     rig.slow = rig.candidate({"code.sh": turnstile.code})
     return rig
-
-
-async def let_through(turnstile: Any, trial: Any, *runs: int) -> None:
-    """Let runs go on as they come, by their ordinals."""
-    for run in runs:
-        await turnstile.arrived(trial, run)
-        turnstile.release()
 
 
 async def test_a_worker_killed_in_the_middle_of_a_pair_loses_nothing(slow: Any, turnstile: Any) -> None:
@@ -160,12 +147,6 @@ async def test_a_host_that_kills_every_supervisor_leaves_the_pairs_that_are_comp
     found = await running
     assert len(found.pairs) == 1
     assert found.detail == "it ended after 1 of 4 pairs: its supervisor was lost again and again"
-
-
-async def cancelled(running: asyncio.Task[Any], environment: Any, details: ActivityCancellationDetails) -> None:
-    environment.cancel(cancellation_details=details)
-    with pytest.raises(asyncio.CancelledError):
-        await running
 
 
 async def test_a_worker_that_shuts_down_detaches(slow: Any, turnstile: Any, worker: Callable[[], Any]) -> None:
@@ -269,20 +250,3 @@ async def test_two_rounds_of_two_state_directories_share_no_device_and_measure_a
     after = await waiting
     assert len(after.pairs) == 4
     assert after.waited_s > 0
-
-
-async def test_outputs_are_validated_while_the_device_is_free_again(
-    make_rig: Callable[..., Any], turnstile: Any
-) -> None:
-    rig = make_rig()
-    wait = f"{turnstile.code} sh ./validate.sh"
-    rig.with_plan(validate_=rig.plan.commands.validate_.model_copy(update={"run": wait}))
-    request = rig.measuring(rig.building(rig.candidate({"knob": "80.0"})))
-    trial, running = rig.trial(request), asyncio.create_task(rig.ameasure(request))
-    await let_through(turnstile, trial, 1, 2)  # after the first pair
-    assert not is_free(f"cpu-{MINE[0]}")
-    await turnstile.arrived(trial, 3)
-    assert is_free(f"cpu-{MINE[0]}")
-    await let_through(turnstile, trial, 3, 4, 5)
-    found = await running
-    assert (len(found.pairs), found.invalid) == (4, None)

@@ -135,8 +135,8 @@ class TakenIn(Value):
     tickets: tuple[TicketId, ...] = ()
 
 
-class BuildTrial(Value):
-    """Make fresh checkouts of both sides, set them up, build and smoke-test the candidate; no device is held.
+class TrialStep(Value):
+    """A step of a trial: two commits measured against one another.
 
     Attributes:
         attempt: names the measurement's folder.
@@ -155,6 +155,10 @@ class BuildTrial(Value):
     sandbox: bool
 
 
+class BuildTrial(TrialStep):
+    """Make fresh checkouts of both sides, set them up, build and smoke-test the candidate; no device is held."""
+
+
 class Built(Value):
     """Whether both sides can be measured.
 
@@ -171,30 +175,22 @@ class Built(Value):
     output: Excerpt = Excerpt()
 
 
-class MeasurePairs(Value):
-    """Lease a device set, and run the pairs of a trial that was built; its copies are gone afterwards.
+class MeasurePairs(TrialStep):
+    """Lease a device set, and run the pairs of a trial that was built; its copies stay for the validator.
 
     Attributes:
-        attempt: names the measurement's folder.
-        store: the store's key.
-        plan: the frozen plan.
         device: the name of the device set.
-        base: the commit of side A.
-        candidate: the commit of side B.
-        sandbox: whether commands run in the sandbox.
         patience_s: how long it waits for the device set before it reports that it is busy.
         deadline: absolute Unix time after which no further pair begins; what is complete by then is reported.
     """
 
-    attempt: AttemptKey
-    store: str
-    plan: RoundPlan
     device: str
-    base: Sha
-    candidate: Sha
-    sandbox: bool
     patience_s: float = Field(default=30.0, ge=0)
     deadline: float | None = None
+
+
+class ValidateOutputs(TrialStep):
+    """Have the validator look at the outputs that it has not seen yet; no device is held, and the copies go."""
 
 
 class ComposeStep(Value):

@@ -49,6 +49,29 @@ class Pair(Value):
     b: tuple[Sample, ...]
 
 
+class Validated(Value):
+    """What the validator says of the outputs that it saw once the device was free; empty when all are right.
+
+    Attributes:
+        failed: the runs changed what they are graded by; known without the sandbox alone.
+        invalid: how the validator ended when it did not accept an output.
+        side: whose output it is, or who changed what.
+        detail: the fact behind it.
+        output: what it printed.
+    """
+
+    failed: Cause | None = None
+    invalid: Exit | None = None
+    side: str = ""
+    detail: str = Field(default="", max_length=500)
+    output: Excerpt = Excerpt()
+
+    @property
+    def refused(self) -> bool:
+        """Whether something is not right."""
+        return self.failed is not None or self.invalid is not None
+
+
 class Measurement(Value):
     """The facts of one measurement; what they mean is derived.
 
@@ -83,6 +106,10 @@ class Measurement(Value):
     host: str = ""
     waited_s: float = 0.0
     held_s: float = 0.0
+
+    def validated(self, found: Validated) -> Self:
+        """The same with the validator's last word."""
+        return self.model_copy(update=dict(found)) if found.refused else self
 
 
 class Scale(StrEnum):
