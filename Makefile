@@ -46,9 +46,11 @@ fix: $(READY) ## what ruff can mend by itself
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## wall time and CPU as ratios to a bare shell script (BENCH=--quick for a first look)
+bench: $(READY) ## goal runs beside a bare shell script (BENCH=--quick for a first look); what rounds cost a ticket
 	scripts/system-packages git bubblewrap
 	$(BIN)/python -m tests.bench.run $(BENCH)
+	$(BIN)/python -m tests.bench.rounds
+	$(BIN)/python -m tests.bench.round_queue
 
 soak: $(READY) ## the long kill and churn runs
 	scripts/system-packages git bubblewrap

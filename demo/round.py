@@ -87,12 +87,12 @@ def campaign_file(campaign: str, incumbent: str, pairs: int) -> dict[str, object
     return {
         "campaign": campaign,
         "incumbent": incumbent,
-        "metric": {"name": "parse_ms", "direction": "lower", "unit": "ms"},
+        "metric": {"name": "parse", "direction": "lower", "unit": "texts"},
         "gates": {
             "pairs": pairs,
             "repetitions": 1,
-            "rollback": "2%",
-            "noise": "5%",
+            "rollback": "4.5%",
+            "noise": "10%",
             "validator": ["bench/validate.py", "bench/expected.txt"],
         },
         "protected": ["bench/**", "agents/**", "tests/**"],

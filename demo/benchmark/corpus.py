@@ -34,11 +34,12 @@ union all select region, code from returned where amount between {k} and {n};
 WORDS = ("amber", "basalt", "copper", "dolomite", "emerald", "feldspar", "granite", "hematite")
 
 
-def corpus(statements: int = STATEMENTS) -> str:
-    """The script."""
+def slices(size: int) -> list[str]:
+    """The script in parts of so many statements."""
     kinds = TEXT.split("\n\n")
     chosen = random.Random(20240101)  # noqa: S311 - no secret
-    return "\n".join(
+    script = [
         chosen.choice(kinds).format(word=chosen.choice(WORDS), n=chosen.randint(1, 9999), k=chosen.randint(1, 28))
-        for _ in range(statements)
-    )
+        for _ in range(STATEMENTS)
+    ]
+    return ["\n".join(script[first : first + size]) for first in range(0, STATEMENTS, size)]

@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="how long one benchmark run takes (default 1)")
     parser.add_argument("--folder", type=Path, help="where to work (default: the system's temporary folder)")
     options = parser.parse_args()
+    os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}:{os.environ['PATH']}"  # no shim of a version manager
     with tempfile.TemporaryDirectory(prefix="orch-bench-", dir=options.folder) as name:
         events = asyncio.run(_played(Path(name), options.tickets, options.seconds))
     _tell(events, options.seconds)
@@ -67,13 +68,18 @@ def _tell(events: list[Event], seconds: float) -> None:
     begun = min(e.time - e.measurement.held_s for e in measured)
     span = max(e.time for e in measured) - begun
     busy, runs = sum(one.held_s for one in held), sum(map(_runs, held))
-    overhead = [one.held_s / _runs(one) - seconds for one in held]
+    walls = [sample.wall_s for one in held for pair in one.pairs for sample in (*pair.a, *pair.b)]
     waits = [e.time - e.measurement.held_s - queued[e.ticket] for e in measured]
     print(f"{len(measured)} tickets of {len(NAMES)} lanes, {runs} runs of {seconds:g} s: {span:.1f} s")
     print(f"device held {busy:.1f} s, idle {100 * (1 - busy / span):.2f} %")
-    print(f"a run takes {1000 * statistics.median(overhead):.0f} ms more than its {seconds:g} s (median)")
+    print(f"a benchmark takes {_ms(statistics.median(walls) - seconds)} more than it sleeps (median)")
+    print(f"between two of them pass {_ms((busy - sum(walls)) / runs)}, with what is validated on the device")
     least, usual = min(waits), statistics.median(waits)
     print(f"from queued to device: {least:.2f} s at least, {usual:.1f} s median (the queue is full)")
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms"
 
 
 def _runs(found: Measurement) -> int:
