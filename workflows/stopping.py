@@ -39,14 +39,26 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     """Run all of it side by side, and return what each brought once all of it has ended.
 
     The first failure, and a cancellation, cancel what still runs; it is raised when nothing does any more. `gather`
-    raises at once instead: the run would end while parts of it go on, and leave what they hold behind.
+    raises at once instead: the run would end while parts of it go on, and leave what they hold behind. `TaskGroup`
+    cancels in the order of a set, which a replay does not repeat: its commands would not be those of the history.
     """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except BaseExceptionGroup as failures:
-        found = [error for error in failures.exceptions if not is_cancelled_exception(error)]
-        raise (found or [asyncio.CancelledError()])[0]  # noqa: B904 - an error keeps its own cause: it says what failed
+    ended: list[asyncio.Task[T]] = []
+    tasks = [asyncio.create_task(each) for each in work]
+    for task in tasks:
+        task.add_done_callback(ended.append)
+    with suppress(asyncio.CancelledError):  # raised below, once all has ended
+        await workflow.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    if rest := [task for task in tasks if not task.done()]:
+        for task in rest:
+            task.cancel()
+        await to_its_end(workflow.wait(rest))
+    failures = [error for task in ended if not task.cancelled() and (error := task.exception()) is not None]
+    for error in failures:
+        if not is_cancelled_exception(error):
+            raise error
+    raise_if_cancelled()
+    if failures:
+        raise asyncio.CancelledError
     return [task.result() for task in tasks]
 
 
