@@ -21,7 +21,7 @@ from .model.reason import RunReason
 from .model.round.event import RoundReady, RoundRecorded, RoundStarted, TicketQueued, TicketRejected
 from .model.round.plan import LanePlan
 from .model.round.request import RoundRequest
-from .model.round.ticket import Cause, Submission, TicketStatus
+from .model.round.ticket import Cause, Submission, TicketState, TicketStatus
 from .model.round.view import RoundView
 from .model.view import RunStatus
 from .round_details import round_details
@@ -88,8 +88,9 @@ class Round:
         refused = refusal(submission, self._desk(submission.lane), workflow.now().timestamp())
         if refused is None:
             self._ledger.record(TicketQueued, submission=submission)
-        else:
-            cause, detail = refused
+            return self._told(self._state.tickets[submission.ticket].status)
+        cause, detail = refused
+        if not self._state.ended:
             self._ledger.record(
                 TicketRejected,
                 ticket=submission.ticket,
@@ -98,7 +99,8 @@ class Round:
                 detail=detail,
                 submission=submission,
             )
-        return self._told(self._state.tickets[submission.ticket].status)
+        status = TicketStatus(ticket=submission.ticket, state=TicketState.REJECTED, cause=cause, detail=detail)
+        return self._told(status)
 
     @submit.validator
     def _may_submit(self, submission: Submission) -> None:

@@ -74,7 +74,6 @@ class RoundState:
         incumbent: the incumbent's (commit, tree).
         baseline: the user's tree as it was, where the result goes into it.
         noise: by device set: of all A/A pairs that passed so far.
-        guarded: by device set: tickets measured since its last A/A measurement; absent before the first one.
         lanes: by lane.
         tickets: by ticket, in order of arrival.
         last: the lane that was served last.
@@ -83,6 +82,7 @@ class RoundState:
         trees: of composed commits.
         reruns: of heads.
         taking: whether submissions are taken.
+        ended: whether the last word is in the ledger: nothing follows it.
     """
 
     plan: RoundPlan | None = None
@@ -92,7 +92,6 @@ class RoundState:
     incumbent: tuple[Sha, Sha] | None = None
     baseline: Sha | None = None
     noise: dict[str, Noise] = field(default_factory=dict)
-    guarded: dict[str, int] = field(default_factory=dict)
     lanes: dict[str, LaneState] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
     last: str | None = None
@@ -102,6 +101,7 @@ class RoundState:
     reruns: list[Rerun] = field(default_factory=list)
     decided: RoundDecided | None = None
     taking: bool = False
+    ended: bool = False
 
     @singledispatchmethod
     def apply(self, event: Event) -> None:
@@ -121,10 +121,8 @@ class RoundState:
 
     @apply.register
     def _guard(self, event: GuardMeasured) -> None:
-        device = event.measurement.device
-        self.guarded[device] = 0
         if event.noise is not None:
-            self.noise[device] = event.noise
+            self.noise[event.measurement.device] = event.noise
 
     @apply.register(LaneStarted)
     @apply.register(LaneReady)
@@ -161,7 +159,6 @@ class RoundState:
     def _measured(self, event: TicketMeasured) -> None:
         ticket = self.tickets[event.ticket]
         ticket.state, ticket.evaluation = TicketState.MEASURED, event.evaluation
-        self.guarded[event.measurement.device] = self.guarded.get(event.measurement.device, 0) + 1
 
     @apply.register
     def _picks(self, event: PicksMade) -> None:
@@ -183,7 +180,7 @@ class RoundState:
 
     @apply.register
     def _over(self, event: RunEnded) -> None:  # noqa: ARG002 - that it came is enough
-        self.taking = False
+        self.taking, self.ended = False, True
 
     @property
     def begun(self) -> bool:

@@ -122,6 +122,24 @@ async def test_submission_while_the_round_composes_is_refused(a_round: Make) -> 
     assert ended(one) == ("succeeded", RunReason.DONE)
 
 
+async def test_submission_after_the_end_of_the_round_is_refused_and_the_end_stays_its_last_word(a_round: Make) -> None:
+    one = await a_round(plan("a"), {"a": gains("x")}, factors={"a x": 0.9})
+    answers: list[TicketStatus] = []
+
+    async def hook(name: str, request: Any) -> None:
+        if name == "close_run":
+            answers.append(await LaneDesk("a", one.handle).submit("y"))
+
+    one.host.hook = hook
+    await one.start()
+    async with one.worker():
+        await one.handle.result()
+        pages = [page async for page in _pages(one)]
+
+    assert [(answer.ticket, answer.cause) for answer in answers] == [(ticket("a", "y"), Cause.ROUND_OVER)]
+    assert isinstance(pages[-1].events[-1], RunEnded)
+
+
 async def test_lane_that_the_plan_does_not_know_is_turned_away(a_round: Make) -> None:
     async def stranger(desk: LaneDesk) -> None:
         assert await refused(LaneDesk("z", desk.handle), "x") == "UnknownLane"
