@@ -34,16 +34,20 @@ def revisions(plan: RoundPlan, run: str, closed: RoundClosed, at: str) -> tuple[
 
 
 def superseded(rows: Iterable[Revision], incumbent: Sha) -> tuple[Revision, ...]:
-    """The rows of a round that another one overtook: what it kept is in no incumbent, so it is planned again."""
+    """The rows of a round that another one overtook: its own incumbent was not taken, so nothing stands by it.
+
+    What it kept is planned again, and what passed and is not in it has the other round's incumbent for its condition.
+    """
+    condition = f"the incumbent is {incumbent[:12]} since another round"
     return tuple(
         row.model_copy(
             update={
                 "status": EntryStatus.PLANNED,
                 "why": f"another round had advanced the incumbent meanwhile; {row.why}",
-                "condition": f"the incumbent is {incumbent[:12]} since another round",
+                "condition": condition,
             }
         )
-        if row.status is EntryStatus.KEPT
+        if row.ticket and row.status is not EntryStatus.REJECTED
         else row
         for row in rows
     )

@@ -218,6 +218,21 @@ def test_round_that_was_overtaken_keeps_nothing() -> None:
     assert two.status is EntryStatus.REJECTED
 
 
+def test_condition_of_what_an_overtaken_round_would_plan_again_is_an_incumbent_that_there_is() -> None:
+    closed = RoundClosed(
+        lanes=(
+            LaneClosed(lane="a", pick=pick("a"), step=step("a", "skipped", "not_measured")),
+            LaneClosed(lane="b", pick=pick("b")),
+        ),
+        composed=("b",),
+        incumbent=NEW,
+    )
+
+    lost, _ = superseded(revisions(PLAN, "round-c-r2", closed, ""), "3" * 40)
+
+    assert (lost.status, lost.condition) == (EntryStatus.PLANNED, "the incumbent is 333333333333 since another round")
+
+
 def test_last_row_counts_and_every_tried_condition_is_remembered() -> None:
     first = revisions(
         PLAN, "r", RoundClosed(lanes=(LaneClosed(lane="a", measured=measured("a", ("invalid", None))),)), ""
