@@ -220,6 +220,25 @@ def test_what_is_built_ahead_waits_behind_what_is_measured() -> None:
     assert (device.ticket, device.ahead, device.ordinal) == (first, second, 1)
 
 
+def test_a_ticket_that_was_put_back_is_no_longer_at_the_device_set_that_was_busy() -> None:
+    it = Story()
+    it.ready()
+    it.open()
+    first, second = it.submit("tokens", "a"), it.submit("output", "b")
+    it.take(first)
+    it.put_back(first, "taken")
+    resting = project_round(it.events).devices[0]
+    it.take(first, "cpu-b")
+    free = project_round(it.events).devices[0]
+    it.take(second)
+    busy, other = project_round(it.events).devices
+
+    assert (resting.state, resting.ticket, resting.why) == (DeviceState.WAITING, first, "taken")
+    assert (free.state, free.ticket) == (DeviceState.IDLE, "")
+    assert (busy.state, busy.ticket, busy.ahead) == (DeviceState.MEASURING, second, "")
+    assert (other.state, other.ticket) == (DeviceState.MEASURING, first)
+
+
 def test_the_queue_is_paused_when_every_device_set_is() -> None:
     it = Story()
     it.ready()

@@ -140,7 +140,7 @@ class RoundView(Value):
         metric: what is measured.
         gates: what a measurement must show.
         sandbox: whether commands run in the sandbox; None before the host was prepared.
-        noise: of one pair on the first device set: gains of the composition are judged by it.
+        noise: of one pair on the first device set; a gain is judged by that of the set it was measured on.
         guards: the measurements of the incumbent against itself.
         queue: the queue of tickets.
         devices: the device sets.

@@ -70,23 +70,26 @@ def _share(spans: Iterable[Span], window: tuple[float, float]) -> float:
 def _now(name: str, events: Sequence[Event]) -> dict[str, object]:
     """What a device set is at: one ticket is measured while the next is built."""
     taken: dict[str, int] = {}
-    paused = waiting = ""
+    paused = waiting = back = ""
     for event in events:
         match event:
-            case ev.TicketTaken(device=device) if device == name:
-                taken[event.ticket], waiting = event.measurement, ""
+            case ev.TicketTaken() if event.device == name or event.ticket == back:
+                waiting = back = ""
+                if event.device == name:
+                    taken[event.ticket] = event.measurement
             case ev.TicketPutBack(device=device) if device == name:
-                waiting = event.why
-            case ev.TicketMeasured() | ev.TicketRejected() if event.ticket in taken:
-                del taken[event.ticket]
-                waiting = ""
+                waiting, back = event.why, event.ticket
+                taken.pop(back, None)
+            case ev.TicketMeasured() | ev.TicketRejected() if event.ticket in {*taken, back}:
+                waiting = back = ""
+                taken.pop(event.ticket, None)
             case ev.QueuePaused(device=device) if device == name:
                 paused = event.why
             case ev.QueueResumed(device=device) if device == name:
                 paused = ""
             case _:
                 pass
-    at, ahead = (*taken, "", "")[:2]
+    at, ahead = (*(taken or (back,)), "", "")[:2]
     state = DeviceState.PAUSED if paused else DeviceState.WAITING if waiting else DeviceState.MEASURING
     found = {"ticket": at, "ordinal": taken.get(at, 0), "ahead": ahead, "why": cut(paused or waiting)}
     return {**found, "state": state if at or paused else DeviceState.IDLE}
