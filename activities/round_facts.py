@@ -29,7 +29,14 @@ def frozen_facts(plan: RoundPlan, record: Record, tree: CommitTree) -> PlanFacts
     """The facts of a plan that is frozen, by the record as it is now."""
     entries = [CampaignEntry(**lane.entry.model_dump()) for lane in plan.lanes]
     asked = [
-        LaneFacts(id=lane.id, entry=lane.entry.id, globs=lane.globs, condition=lane.condition) for lane in plan.lanes
+        LaneFacts(
+            id=lane.id,
+            entry=lane.entry.id,
+            globs=lane.globs,
+            condition=lane.condition,
+            submissions=lane.submissions,
+        )
+        for lane in plan.lanes
     ]
     lanes = matched(asked, plan.protected, tree)
     return PlanFacts(

@@ -17,7 +17,7 @@ from ..activities.trials.devices import flaws as device_flaws
 from ..workflows.errors import RefusedError
 from ..workflows.model.round.campaign import Campaign, NamedFile, Record
 from ..workflows.model.round.facts import EntryFacts, Flaw, LaneFacts, PlanFacts, Source
-from ..workflows.model.round.plan import Entry, EntryStatus, FileHash, Gates, RoundPlan, digest_of
+from ..workflows.model.round.plan import Entry, EntryStatus, FileHash, Gates, LanePlan, RoundPlan, digest_of
 from ..workflows.rules.campaign import last_rows
 from ..workflows.rules.round_plan import TIGHTER, loosened
 from .campaign_file import GATE_KEYS, check_campaign
@@ -188,6 +188,7 @@ def _lanes(draft: RoundDraft) -> tuple[LaneFacts, ...]:
             entry=lane.get("entry", ""),
             globs=tuple(glob for glob in lane.get("globs", ()) if glob),
             condition=lane.get("condition", ""),
+            submissions=lane.get("submissions", LanePlan.model_fields["submissions"].default),
         )
         for lane in draft.lanes
     )

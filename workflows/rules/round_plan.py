@@ -14,6 +14,10 @@ from ..model.round.trial import Noise, Scale
 TIGHTER = {"pairs": 1, "repetitions": 1, "sigmas": 1, "rollback": 1, "noise": -1}
 """Which way each gate becomes tighter: up or down."""
 
+MOST_RUNS = 30_000
+"""Runs of each side that all tickets of a round may take together. The samples of a run of both sides are 220 bytes of
+its history, twice: as a step's result, and as an event that is kept. The engine ends a run whose history has 50 MB."""
+
 
 def flaws(facts: PlanFacts) -> tuple[Flaw, ...]:
     """What is wrong with a plan, refusals and warnings, its globs aside."""
@@ -24,6 +28,7 @@ def flaws(facts: PlanFacts) -> tuple[Flaw, ...]:
         *(flaw for index, lane in enumerate(facts.lanes) for flaw in _lane(index, lane, facts)),
         *_shared_entries(facts.lanes),
         *_shared_stages(facts),
+        *_too_many_runs(facts),
     )
 
 
@@ -172,6 +177,18 @@ def _shared_stages(facts: PlanFacts) -> Iterator[Flaw]:
                 mend=f"keep `{smaller}`, whose headroom is not larger, for a later round",
                 warning=True,
             )
+
+
+def _too_many_runs(facts: PlanFacts) -> Iterator[Flaw]:
+    tickets, gates = sum(lane.submissions for lane in facts.lanes), facts.gates
+    runs = tickets * gates.pairs * gates.repetitions
+    if runs > MOST_RUNS:
+        yield Flaw(
+            where=("lanes",),
+            message=f"{tickets} tickets of {gates.pairs} pairs of {gates.repetitions} may take {runs} runs of a side: "
+            f"a round's history holds {MOST_RUNS}",
+            mend="fewer `submissions:`, fewer `repetitions:`, or two rounds",
+        )
 
 
 def _shared_devices(devices: Sequence[DeviceSet]) -> Iterator[Flaw]:

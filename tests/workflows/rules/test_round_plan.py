@@ -115,6 +115,12 @@ REFUSED: dict[str, tuple[PlanFacts, tuple[Any, ...], str, str]] = {
         "overlap: cuda 0",
         "of its own",
     ),
+    "more samples than a history holds": (
+        plan(LaneFacts(id="a", entry="x", submissions=60), gates=Gates(pairs=256, repetitions=2)),
+        ("lanes",),
+        "60 tickets of 256 pairs of 2 may take 30720 runs",
+        "two rounds",
+    ),
     "one set of all processors": (
         plan(devices=(device("d"), device("e", 1))),
         ("devices", 1),

@@ -70,6 +70,7 @@ class LaneFacts(Value):
         entry: the entry it names.
         globs: what it may write.
         condition: what changed since its entry was rejected.
+        submissions: how many tickets it may have measured.
         paths: the paths of the incumbent's tree that its globs match, sorted.
         closed: those of them that are protected.
         idle: the indexes of globs that match nothing there.
@@ -80,6 +81,7 @@ class LaneFacts(Value):
     entry: str = ""
     globs: tuple[str, ...] = ()
     condition: str = ""
+    submissions: int = 1
     paths: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     idle: tuple[int, ...] = ()
