@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from ..estimation.moments import median
 from ..model.round.pilot import Arm, Decision, PilotRule, PilotRun, Spread, Verdict
 from ..model.round.plan import Direction
 from ..model.round.trial import Scale
@@ -59,7 +60,7 @@ def decide(runs: Sequence[PilotRun], rule: PilotRule) -> Decision:
 
 def spread(values: Sequence[float]) -> Spread:
     """Median and range of at least one value."""
-    return Spread(median=_median(values), low=min(values), high=max(values))
+    return Spread(median=median(values), low=min(values), high=max(values))
 
 
 def _verdict(pairs: Sequence[Pair], rule: PilotRule) -> tuple[Verdict, str]:
@@ -81,9 +82,9 @@ def _against(sides: Sequence[Pair], rule: PilotRule) -> str | None:
     behind = [a.pair + 1 for a, b in sides if not _first(a, b)]
     if behind:
         return f"{one} did not reach the target before {other} in pair {', '.join(map(str, behind))}"
-    median = _median([_bound(a) / _bound(b) for a, b in sides])
-    if median >= rule.threshold:
-        return f"the median time ratio {one}/{other} {median:.2f} is not below {rule.threshold:g}"
+    ratio = median([_bound(a) / _bound(b) for a, b in sides])
+    if ratio >= rule.threshold:
+        return f"the median time ratio {one}/{other} {ratio:.2f} is not below {rule.threshold:g}"
     if _lower([a for a, _ in sides], [b for _, b in sides], rule.sigmas):
         return f"{one} was first in all pairs, but its final gain is lower than {other}'s"
     return None
@@ -96,8 +97,8 @@ def _first(a: PilotRun, b: PilotRun) -> bool:
 
 def _lower(one: Sequence[PilotRun], other: Sequence[PilotRun], sigmas: float) -> bool:
     """Whether the median final gain of the first runs is below the others' by so many standard errors."""
-    gap = _median([run.gain for run in other]) - _median([run.gain for run in one])
-    error = math.hypot(*(_median([run.error or 0.0 for run in runs]) for runs in (one, other)))
+    gap = median([run.gain for run in other]) - median([run.gain for run in one])
+    error = math.hypot(*(median([run.error or 0.0 for run in runs]) for runs in (one, other)))
     return gap > sigmas * error
 
 
@@ -118,10 +119,3 @@ def _ratio(p: PilotRun, s: PilotRun) -> float | None:
 def _bound(run: PilotRun) -> float:
     """Its time to the target, or the time it was censored at."""
     return run.ended_s if run.reached_s is None else run.reached_s
-
-
-def _median(values: Sequence[float]) -> float:
-    """The middle value; of an even number the mean of the two in the middle."""
-    row = sorted(values)
-    half = len(row) // 2
-    return row[half] if len(row) % 2 else (row[half - 1] + row[half]) / 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from ..estimation.moments import median
 from ..model.base import Value
 from ..model.budget import BindingState
 from ..model.event import Event
@@ -182,6 +183,4 @@ def _waits(found: Iterable[float]) -> Document:
     waits = sorted(found)
     if not waits:
         return {"tickets": 0, "median_s": None, "longest_s": None, "total_s": 0.0}
-    middle = len(waits) // 2
-    median = waits[middle] if len(waits) % 2 else (waits[middle - 1] + waits[middle]) / 2
-    return {"tickets": len(waits), "median_s": median, "longest_s": waits[-1], "total_s": sum(waits)}
+    return {"tickets": len(waits), "median_s": median(waits), "longest_s": waits[-1], "total_s": sum(waits)}
