@@ -19,9 +19,10 @@ from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import Event
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round.composition import StepResult
-from orch.workflows.model.round.event import RoundDecided
+from orch.workflows.model.round.event import HeadRerun, RoundDecided
 from orch.workflows.model.round.pilot import Arm, PilotPlan, PilotRule, PilotRun, Verdict
 from orch.workflows.model.round.plan import Direction, RoundPlan
+from orch.workflows.model.round.trial import Scale
 
 from . import stories
 from .events import PLAN, Story
@@ -151,6 +152,30 @@ def test_gain_below_the_target_is_censored() -> None:
 
     assert found.reached_s is None
     assert found.gain > 0
+
+
+def test_target_in_the_unit_is_a_share_of_the_first_incumbents_value() -> None:
+    steps_ = ((100.0, 12.0), (88.0, 10.0))  # 22 in all, of which 24 are asked for
+    ledgers = [
+        _in_the_unit(story(round_of(PILOT, Arm.SERIAL, 0, step, PLAN.incumbent), 1000 * step), *worth)
+        for step, worth in enumerate(steps_)
+    ]
+
+    found = facts(Arm.SERIAL, 0, ledgers, RULE)
+
+    assert (found.gain, found.reached_s) == (22, None)
+    assert facts(Arm.SERIAL, 0, ledgers, RULE.model_copy(update={"fraction": 0.73})).reached_s == found.ended_s
+
+
+def _in_the_unit(events: list[Event], base: float, gain: float) -> list[Event]:
+    """The same with a rerun that showed this difference."""
+    shown = {"scale": Scale.DIFFERENCE, "base": base, "gain": gain}
+    for place, event in enumerate(events):
+        if isinstance(event, HeadRerun):
+            evaluation = event.rerun.evaluation.model_copy(update=shown)
+            rerun = event.rerun.model_copy(update={"evaluation": evaluation})
+            events[place] = event.model_copy(update={"rerun": rerun})
+    return events
 
 
 def test_what_was_rejected_and_what_was_lost_in_composition_is_counted() -> None:
