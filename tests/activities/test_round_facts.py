@@ -75,7 +75,7 @@ def test_idle_and_broken_globs_are_told_by_their_number(tree: CommitTree) -> Non
     assert (found.paths, found.idle, found.broken) == (("src/a.py",), (1, 4), (2,))
 
 
-@pytest.mark.parametrize("glob", ["", "  ", "#x", "/", "!", "a\\", "a["])
+@pytest.mark.parametrize("glob", ["", "  ", "#x", "/", "!", "a\\", "a[", "[z-a]"])
 def test_broken_globs_are_no_globs(glob: str) -> None:
     assert broken(glob)
 
