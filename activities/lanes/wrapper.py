@@ -1,16 +1,17 @@
-#!/usr/bin/env python3
-"""The lane's way to hand over files and to learn what became of them; it stands in the lane's tree as `.orch/round`.
+#!/bin/sh
+""":"
+exec python3 -I -S "$0" "$@"
 
-A program of the standard library alone, for Python 3.8 and later. Beside it lies `lane.json` (see `desk.py`). It needs
-no network and writes nothing but the desk:
+The lane's way to hand over files and to learn what became of them; it stands in the lane's tree as `.orch/round`.
+A program of the standard library alone, for Python 3.8 and later, started by a shell: nothing that the lane would have
+Python load comes with it. Beside it lies `lane.json` (see `desk.py`). It needs no network and writes only the desk:
 
     outbox/<ticket>/manifest.json   what differs from the incumbent: canonical JSON, whose SHA-256 names the ticket
     outbox/<ticket>/files/<sha256>  the contents, a link's target being one; the manifest says where each belongs
     status/<ticket>.json            what became of it, written by the orchestrator
-
 Names that are not UTF-8 stand in JSON as `os.fsdecode` gives them (surrogateescape), and so escaped.
 What this program finds is for fast feedback: intake checks everything again, and trusts no byte of it.
-"""
+"""  # noqa: D205, D415 - its first lines are a shell's
 
 from __future__ import annotations
 
@@ -125,9 +126,11 @@ def submit(lane: Document, top: str) -> Document:
 
 def _collected(lane: Document, top: bytes, aside: bytes) -> tuple[list[Document], list[Document]]:
     """Copy the lane's changed files aside; return their entries, and the other changed paths with the reason."""
+    tracked = _started(top, "diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules=dirty", lane["incumbent"])
+    others = _started(top, "ls-files", "-z", "--others", "--exclude-standard")  # both look while the rules are read
     rules = {name: [(yes, re.compile(text)) for yes, text in found] for name, found in lane["rules"].items()}
     entries, outside, left = [], [], lane["max_bytes"]
-    for name, change in sorted(_differing(lane["incumbent"], top).items()):
+    for name, change in sorted(_differing(tracked, others).items()):
         path = os.fsdecode(name)
         why = _foreign(rules, path, change[0])
         entry = _entry(top, name, change, b"" if why else aside, left)
@@ -213,10 +216,8 @@ def _copied(chunks: Any, size: int, change: tuple[Before, str], aside: bytes, le
     return {"mode": kind, "sha256": ours.hexdigest(), "size": read}
 
 
-def _differing(incumbent: str, top: bytes) -> dict[bytes, tuple[Before, str]]:
+def _differing(tracked: tuple[str, int, int], others: tuple[str, int, int]) -> dict[bytes, tuple[Before, str]]:
     """The paths that may differ from the incumbent: what it has there (mode, id), and the mode that git sees now."""
-    tracked = _started(top, "diff-index", "--raw", "-z", "--no-renames", "--ignore-submodules=dirty", incumbent)
-    others = _started(top, "ls-files", "-z", "--others", "--exclude-standard")
     records = iter(_ended(*tracked))
     found: dict[bytes, tuple[Before, str]] = {}
     for facts, name in zip(records, records):  # noqa: B905 - since Python 3.10

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import time
@@ -222,6 +223,26 @@ def test_variables_of_an_outer_git_turn_it_nowhere(lane: Any, monkeypatch: pytes
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
     assert lane.submit()["files"] == 1
+
+
+def test_nothing_that_the_lane_would_have_python_load_comes_with_it(
+    lane: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (lane.tree / "src/a.py").write_text("a = 2\n")
+    for folder in (tmp_path, lane.tree / ".orch", lane.tree):
+        for name in ("usercustomize", "sitecustomize", "json"):
+            (folder / f"{name}.py").write_text("raise SystemExit('loaded')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path))
+    assert lane.submit()["files"] == 1
+
+
+def test_its_way_and_its_words_may_hold_anything(make_lane: Callable[..., Any], tmp_path: Path) -> None:
+    lane = make_lane()
+    odd = tmp_path / "it's \"$HOME\" `x`"
+    shutil.copytree(lane.tree / ".orch", odd / ".orch")
+    done = subprocess.run([str(odd / desk.PROGRAM), "it's \"$0\""], capture_output=True, text=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)) == (2, {"error": "say submit or status"})
 
 
 def test_without_git_data_it_says_so(lane: Any) -> None:
