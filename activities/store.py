@@ -69,10 +69,12 @@ class Store:
     Attributes:
         home: the state directory.
         key: from `store_key`.
+        limit_s: wall seconds that one call of git may take, which fails then; None for no limit.
     """
 
     home: Home
     key: str
+    limit_s: int | None = None
 
     @classmethod
     def of(cls, home: Home, repository: Repository) -> Store:
@@ -100,7 +102,8 @@ class Store:
     @property
     def git(self) -> Git:
         """Git on the bare repository."""
-        return Git(self.path, {"GIT_DIR": str(self.git_dir)})
+        limit = () if self.limit_s is None else ("timeout", "--kill-after=5", str(self.limit_s))
+        return Git(self.path, {"GIT_DIR": str(self.git_dir)}, limit)
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:

@@ -10,8 +10,8 @@ from .incumbent import Laid, files_below
 from .manifest import LINK, Flaw, Manifest
 from .names import is_git
 
-MAX_LINKS = 40
-"""Links that are followed from one path: as many as Linux follows."""
+MAX_STEPS = 256
+"""Names that are followed from one link, through others: more than people use, few enough for thousands of links."""
 
 MAX_TARGET = 4095
 """Bytes of a link's target: no system takes more."""
@@ -35,12 +35,14 @@ def leaving(laid: Laid, path: bytes, target: bytes) -> str:
 
     Followed as a kernel does: each link on the way is taken in its place, and `..` goes up from where that leads.
     """
-    here, ahead, links = path.split(b"/")[:-1], list[bytes](), 0
+    here, ahead, steps = path.split(b"/")[:-1], list[bytes](), 0
     onward: bytes | None = target
     while ahead or onward is not None:
+        steps += 1
+        if steps > MAX_STEPS:
+            return "leads too far"
         if onward is not None:
-            links += 1
-            if not onward or b"\0" in onward or links > MAX_LINKS:
+            if not onward or b"\0" in onward:
                 return "leads nowhere"
             if onward.startswith(b"/"):
                 return "leaves the checkout"

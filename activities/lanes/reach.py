@@ -5,6 +5,7 @@ No link is followed, nothing that is no file is opened for long, nothing is wait
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -29,6 +30,9 @@ NOWHERE = -1
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Without blocking: a pipe without a writer, or a file that somebody has leased, would be waited for."""
+
+_LEASED = errno.EWOULDBLOCK
+"""What opening such a file gives: no fault of this host, and over when whoever leased it pleases."""
 
 
 class TooLargeError(Exception):
@@ -69,7 +73,7 @@ def pour(name: str, within: int, most: int, sink: Callable[[bytes], object]) -> 
                 raise TooLargeError
             return _drained(file.read, most, sink)
     except OSError as error:
-        if error.errno in PASSING:
+        if error.errno in PASSING and error.errno != _LEASED:
             raise
         raise UnreadableError("is not there" if isinstance(error, FileNotFoundError) else "cannot be read") from error
 

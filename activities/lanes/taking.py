@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,6 +28,9 @@ from .reach import NOWHERE, TooLargeError, UnreadableError, opened_folder, pour
 from .scope import Scope, manifest_flaw
 
 MANIFEST, FILES = "manifest.json", "files"
+
+GIT_S = 120
+"""Seconds that git may take over the files: a few patterns of a lane's own .gitignore keep it busy for years."""
 
 MAX_PATHS, MAX_SHOWN, MAX_DETAIL = 20, 200, 500
 """Paths that a submission spells out, characters of each, and of a detail: all of it travels in a history."""
@@ -126,7 +129,8 @@ class Taker:
             if flaw := link_flaw(laid):
                 return flaw
             copies.link(top)
-            tree = laid_tree(self.store, trees, self.plan.incumbent, laid, top, self._is_own)
+            patient = replace(self.store, limit_s=GIT_S)
+            tree = laid_tree(patient, trees, self.plan.incumbent, laid, top, self._is_own)
             return tree if isinstance(tree, Flaw) else (tree, copies.size)
 
     def _is_own(self, path: bytes) -> bool:

@@ -295,6 +295,7 @@ LEAVES = (
     links(n=b"m", m=b"n"),
     links(n=b"n"),
     links(n=b"n/x"),
+    links(n=b"x/" * 300),
     links(n=b"../.git/config"),
     links(n=b"../.GIT/config"),
     links(n=b"deep/git~1"),

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orch.activities.lanes import taking
 from orch.activities.protection import matcher, matches
 from orch.activities.snapshots import take_candidate
 from orch.activities.workspaces.clone import CloneProvider
@@ -258,6 +259,28 @@ def test_a_manifest_that_is_no_file_is_malformed(lane: Any, kind: str, tmp_path:
     assert taken(lane).refused is Cause.MALFORMED
 
 
+LEASE = """
+import fcntl, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)  # the kernel asks whoever holds it to let go
+file = open(sys.argv[1], "r+b")
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("leased", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_file_that_the_lane_keeps_a_lease_of_is_no_fault_of_this_host(lane: Any) -> None:
+    ticket = lane.put({"src/a.py": b"a = 2\n"})
+    argv = ["python3", "-c", LEASE, str(lane.outbox / ticket / "manifest.json")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"leased\n"
+        found = taken(lane)
+        holder.kill()
+
+    assert (found.refused, found.detail) == (Cause.MALFORMED, "the manifest cannot be read")
+
+
 def test_too_much_is_refused_without_reading_it(make_lane: Callable[..., Any]) -> None:
     lane = make_lane(max_bytes=1000, max_files=3)
     ticket = lane.put({"src/big": ("100644", b"", "b" * 64)})
@@ -312,6 +335,22 @@ def test_git_that_cannot_record_refuses_the_files_and_no_more(
     lane = make_lane({"more": "x\n"})
     assert cause(lane, {"src/new.x": b"x"}) is Cause.MALFORMED
     assert cause(lane, {"src/a": b"b\n"}) is None
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".gitattributes"])
+def test_rules_that_keep_git_busy_for_ever_refuse_the_files(
+    lane: Any, monkeypatch: pytest.MonkeyPatch, rules: str
+) -> None:
+    monkeypatch.setattr(taking, "GIT_S", 1)
+    pattern = "/a" + "/**/a" * 22 + "/**/[b]"
+    begun = time.monotonic()
+
+    lane.put({f"src/{rules}": f"{pattern} text\n".encode(), "src/" + "a/" * 45 + "a": b"deep"})
+    found = taken(lane)
+
+    assert (found.refused, found.detail) == (Cause.MALFORMED, "git cannot record the files: git ended with status 124")
+    assert time.monotonic() - begun < 30.0
+    assert cause(lane, {"src/a.py": b"a = 2\n"}) is None
 
 
 def test_late_entries_are_only_named(lane: Any) -> None:
