@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,11 +17,18 @@ LEDGER = "ledger.jsonl"
 CLOSED = "closed"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, whatever threads and processes write it at once."""
+def write_whole(path: Path, text: str, *, lasting: bool = False) -> None:
+    """Write a file so that it is there whole or not at all, whatever threads and processes write it at once.
+
+    A lasting one is on the disk before it has its name: a power cut leaves it whole, too.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    aside.write_text(text, encoding="utf-8")
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        if lasting:
+            file.flush()
+            os.fsync(file.fileno())
     aside.replace(path)
 
 

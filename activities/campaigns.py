@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..workflows.model.round.campaign import CampaignState, Record, RecordRound, Revision, RoundRecord
+from ..workflows.model.round.plan import RoundPlan
 from ..workflows.rules.campaign import superseded
 from .artifacts import write_whole
 from .home import Home
@@ -31,7 +32,7 @@ CAMPAIGNS = "refs/campaigns"
 """Below it a store has a ref for the incumbent of each campaign."""
 
 ROUNDS = "rounds"
-"""The folder of the rounds' ledger documents: they outlive the folders of their runs."""
+"""The folder of the rounds' ledger documents: they outlive the folders of their runs. Beside each the run's id."""
 
 DOCUMENT = "round-ledger.json"
 """The ledger document, in the folder of the round's run."""
@@ -44,6 +45,24 @@ def read_record(home: Home, campaign: str) -> Record:
         return Record(state=CampaignState(campaign=campaign))
     with _locked(folder):
         return _read(folder, campaign)
+
+
+def begun(home: Home, plan: RoundPlan) -> str:
+    """The run that this round was begun as; empty when it was not, or its run was collected without being recorded."""
+    try:
+        run = _begun(home, plan).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    return run if home.run(run).is_dir() else ""
+
+
+def begin(home: Home, plan: RoundPlan, run: str) -> str:
+    """Begin a round as a run and return that, or the run it was begun as before: another key gives a run another id."""
+    with _locked(home.campaign(plan.campaign)):
+        if before := begun(home, plan):
+            return before
+        write_whole(_begun(home, plan), run)
+        return run
 
 
 def documents(home: Home, campaign: str) -> list[dict[str, Any]]:
@@ -79,6 +98,10 @@ def campaign_ref(campaign: str) -> str:
     return f"{CAMPAIGNS}/{campaign}"
 
 
+def _begun(home: Home, plan: RoundPlan) -> Path:
+    return home.campaign(plan.campaign) / ROUNDS / f"{plan.id}.run"
+
+
 def _after(record: Record, request: RecordRound) -> Record:
     """The record with the round in it: the incumbent is compared and set."""
     plan, state = request.plan, record.state
@@ -105,13 +128,14 @@ def _read(folder: Path, campaign: str) -> Record:
 
 
 def _commit(folder: Path, record: Record) -> None:
-    write_whole(folder / DECIDED, record.model_dump_json())
+    write_whole(folder / DECIDED, record.model_dump_json(), lasting=True)
     _finish(folder, record)
 
 
 def _finish(folder: Path, record: Record) -> None:
-    write_whole(folder / REVISIONS, "".join(f"{row.model_dump_json()}\n" for row in record.revisions))
-    write_whole(folder / STATE, record.state.model_dump_json(indent=1) + "\n")
+    rows = "".join(f"{row.model_dump_json()}\n" for row in record.revisions)
+    write_whole(folder / REVISIONS, rows, lasting=True)
+    write_whole(folder / STATE, record.state.model_dump_json(indent=1) + "\n", lasting=True)
     (folder / DECIDED).unlink()
 
 

@@ -100,6 +100,8 @@ def _prepared(home: Home, request: PrepareRound) -> RoundPrepared:
     _unmoved(plan, store, record)
     tree = _incumbent(store, repository, request)
     warnings += _checked(plan, record, tree)
+    if (run := campaigns.begin(home, plan, request.run)) != request.run:
+        raise RefusedError(f"round {plan.id} was begun as {run}", hint=f"orch watch {run}; or give this one another id")
     if request.promote.mode is PromoteMode.WORKTREE and (holder := _rival(home, request, repository, store)):
         return RoundPrepared(refused=Reason(code=RunReason.TREE_BUSY, data={"run": holder}))
     baseline, dirty = _baseline(store, repository, request)

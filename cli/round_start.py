@@ -16,6 +16,7 @@ from temporalio.common import (
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
+from ..activities.campaigns import begun
 from ..activities.home import Home
 from ..activities.repository import Repository, inspect
 from ..workflows.errors import RefusedError
@@ -66,7 +67,7 @@ def resolve_round(options: RoundOptions, home: Home) -> RoundStart:
 
 
 def request_of(plan: RoundPlan, options: RoundOptions, repository: Repository, home: Home) -> RoundRequest:
-    """What starts the round of a frozen plan; RefusedError when the options are none."""
+    """What starts the round of a frozen plan, by the id it was begun with; RefusedError when the options are none."""
     try:
         request = RoundRequest(
             run=f"round-{plan.campaign}-{plan.id}",
@@ -80,7 +81,8 @@ def request_of(plan: RoundPlan, options: RoundOptions, repository: Repository, h
         )
     except ValidationError as error:
         raise preflight.invalid(error) from None
-    return _sealed(request, home)
+    sealed = _sealed(request, home)
+    return sealed.model_copy(update={"run": begun(home, plan) or sealed.run})
 
 
 async def start_round(link: Link, start: RoundStart) -> str:

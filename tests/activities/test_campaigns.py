@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -195,11 +196,11 @@ def test_killed_after_any_file_it_counts_once_and_whole(
     written = list[str]()
     real = artifacts.write_whole
 
-    def counted(path: Path, text: str) -> None:
+    def counted(path: Path, text: str, **how: bool) -> None:
         if len(written) == survived:
             raise Killed
         written.append(path.name)
-        real(path, text)
+        real(path, text, **how)
 
     with monkeypatch.context() as patch:
         patch.setattr(campaigns, "write_whole", counted)
@@ -220,6 +221,24 @@ def test_killed_after_any_file_it_counts_once_and_whole(
     assert sorted(row.status.value for row in record.revisions) == ["kept", "planned", "rejected"]
     assert record.state.incumbent == (new if "r1" in counted_rounds else other)
     assert not (home.campaign("c") / campaigns.DECIDED).exists()
+
+
+def test_record_is_on_the_disk_before_what_was_decided_is_forgotten(
+    home: Home, store: Store, commits: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = list[int]()
+    real = os.fsync
+
+    def noted(file: int) -> None:
+        synced.append(os.fstat(file).st_ino)
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    recorded(home, request(store, "r1", *commits[:2]))
+
+    folder = home.campaign("c")
+    assert len(synced) == 3
+    assert synced[1:] == [(folder / name).stat().st_ino for name in (campaigns.REVISIONS, campaigns.STATE)]
 
 
 def test_value_that_is_no_json_is_a_bug_and_nothing_is_recorded(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from orch.activities import artifacts, reservations
 from orch.activities import runs as runs_module
-from orch.activities.campaigns import record_round
+from orch.activities.campaigns import begun, record_round
 from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.rounds import Rounds, kept_plan, prepare_round
@@ -149,6 +150,27 @@ def test_round_that_has_ended_is_not_begun_again(home: Home, repo: Path, head: s
     artifacts.mark_closed(home, "round-c-r1")
 
     assert "round-c-r1 has ended" in refusal(prepare_round(home, request(repo, plan(head))))[1]
+
+
+def test_round_that_was_begun_under_another_id_is_not_begun_twice(home: Home, repo: Path, head: str) -> None:
+    asked = request(repo, plan(head))
+    rotated = asked.model_copy(update={"run": "round-0123456789abcdef"})
+    first = prepare_round(home, asked)
+
+    told = refusal(prepare_round(home, rotated))[1]
+
+    assert "round r1 was begun as round-c-r1" in told
+    assert prepare_round(home, asked) == first
+    assert begun(home, asked.plan) == "round-c-r1"
+
+
+def test_round_whose_run_was_collected_before_its_end_may_be_begun_anew(home: Home, repo: Path, head: str) -> None:
+    asked = request(repo, plan(head))
+    prepare_round(home, asked)
+    shutil.rmtree(home.run(asked.run))
+
+    assert begun(home, asked.plan) == ""
+    assert prepare_round(home, asked.model_copy(update={"run": "round-0123456789abcdef"})).refused is None
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

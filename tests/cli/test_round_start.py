@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orch import Client
-from orch.activities import artifacts
+from orch.activities import artifacts, campaigns
 from orch.activities.home import Home
 from orch.activities.rounds import PLAN
 from orch.activities.sandbox import Flaw, registry
@@ -119,6 +119,18 @@ def test_with_keys_the_id_holds_no_words(optimized: Any, home: Home) -> None:
     assert "parser" not in one.run
     assert "project" not in one.label
     assert resolved(optimized, home, sandbox=False).request.run != one.run
+
+
+def test_round_keeps_its_id_when_the_keys_change(optimized: Any, home: Home) -> None:
+    open_state(home)
+    add_key(home)
+    first = resolved(optimized, home, sandbox=False).request
+    home.run(first.run).mkdir(parents=True)
+    campaigns.begin(home, first.plan, first.run)
+
+    add_key(home)
+
+    assert resolved(optimized, home, sandbox=False).request.run == first.run
 
 
 def test_dry_run_shows_the_plan_and_creates_nothing(
