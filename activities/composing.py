@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..workflows.model.round.lane import Composed, ComposeStep
-from .changes import parse_raw
+from .changes import Change, parse_raw
 from .effect import effect, in_thread
 from .home import Home
+from .lanes.incumbent import Laid, StoredTree, Tree
+from .lanes.manifest import Entry, Manifest
+from .lanes.scope import crossings
 from .store import Store
 from .trees import Trees
 
 SUBJECT_CHARS = 70
+CLASH_CHARS = 500
 
 
 class Composing:
@@ -27,8 +33,8 @@ class Composing:
 def composed(store: Store, request: ComposeStep) -> Composed:
     """The head with what the ticket changed against the incumbent, pinned as `refs/orch/<run>/chain-<lane>`.
 
-    Lanes own disjoint paths, so nothing is merged. The same request again gives the same commit: its date is that of
-    the ticket's.
+    Lanes own disjoint paths, so nothing is merged. What two lanes added may still be one file on some disks, or file
+    and folder at once: the head stays then. The same request again gives the same commit: its date is the ticket's.
     """
     changes = parse_raw(
         store.git.lines(
@@ -36,13 +42,22 @@ def composed(store: Store, request: ComposeStep) -> Composed:
         )
     )
     with Trees(store.git) as trees:
-        tree = trees.spliced(trees.tree_of(request.head), changes)
+        before = trees.tree_of(request.head)
+        if clash := _clash(StoredTree(trees, request.head), changes):
+            return Composed(commit=request.head, tree=before, clash=clash)
+        tree = trees.spliced(before, changes)
     date = store.git.text("show", "-s", "--format=@%ct +0000", request.source)
     dated = store.git.with_env(GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date)
     utf8 = ("-c", "i18n.commitEncoding=UTF-8")
     commit = dated.text(*utf8, "commit-tree", tree, "-p", request.head, stdin=message(request).encode())
     store.pin(f"refs/orch/{request.run}/chain-{request.lane}", commit)
     return Composed(commit=commit, tree=tree)
+
+
+def _clash(head: Tree, changes: Sequence[Change]) -> str:
+    entries = tuple(Entry(change.name, change.mode, "") for change in changes)
+    flaw = next(crossings(Laid(head, Manifest("", "", entries, ""), {})), None)
+    return flaw.detail[:CLASH_CHARS] if flaw else ""
 
 
 def message(request: ComposeStep) -> str:

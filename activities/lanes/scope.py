@@ -73,6 +73,11 @@ def _flaws(scope: Scope, laid: Laid) -> Iterator[Flaw]:
     for entry in manifest.entries:
         if flaw := path_flaw(entry) or _in_submodule(laid, entry) or _foreign(scope, laid, entry):
             yield flaw
+    yield from crossings(laid)
+
+
+def crossings(laid: Laid) -> Iterator[Flaw]:
+    """What is wrong with the paths beside those that stay: whoever wrote either, both cannot be in one checkout."""
     yield from _conflicts(laid)
     yield from _collisions(laid)
 
@@ -104,11 +109,15 @@ def _conflicts(laid: Laid) -> Iterator[Flaw]:
 
 
 def _collisions(laid: Laid) -> Iterator[Flaw]:
-    """Names that are one on a disk that folds case."""
+    """New names that are one with another on a disk that folds case."""
     spelled, present = dict[str, bytes](), dict[bytes, dict[str, list[bytes]]]()
-    for path in sorted(laid.written.keys() | laid.folders):
-        if (other := spelled.setdefault(folded(path), path)) != path:
+    paths = sorted(laid.written.keys() | laid.folders)
+    known = {path for path in paths if laid.tree.at(path)}
+    for path in paths:
+        if (other := spelled.setdefault(folded(path), path)) != path and not known.issuperset((path, other)):
             yield _collision(path, other)
+        if path in known:
+            continue
         folder, _, name = path.rpartition(b"/")
         if folder not in present:
             present[folder] = _by_folded(laid.tree.folder(folder))

@@ -181,6 +181,18 @@ def test_manifest_for_another_lane_is_malformed(scope: Scope, facts: dict[str, A
     assert cause(scope, Laid(Held(FILES), manifest, {})) is Cause.MALFORMED
 
 
+def test_names_that_the_incumbent_has_in_both_spellings_may_be_written(scope: Scope) -> None:
+    tree = Held({b"src/a.py": "100644", b"src/A.py": "100644", b"src/Deep/x": "100644", b"src/deep/x": "100644"})
+
+    def found(*paths: bytes) -> Cause | None:
+        return cause(scope, Laid(tree, Manifest("r1", "l1", tuple(map(write, paths)), ""), {}))
+
+    assert found(b"src/A.py") is None
+    assert found(b"src/A.py", b"src/a.py", b"src/deep/x") is None
+    assert found(b"src/A.py", b"src/DEEP") is Cause.CASE_COLLISION
+    assert found(b"src/DEEP/y", b"src/deep/x") is Cause.CASE_COLLISION
+
+
 def test_globs_of_another_lane_come_before_the_own_ones(plan: Callable[..., RoundPlan]) -> None:
     scope = Scope.of(plan("0" * 40, ("**",)), "l1")
     assert cause(scope, laid(write(b"new.py"))) is None

@@ -216,7 +216,14 @@ class ComposeStep(Value):
 
 
 class Composed(Value):
-    """A commit of the chain, pinned by the run."""
+    """A commit of the chain, pinned by the run.
+
+    Attributes:
+        commit: its id; that of the head where the files cannot lie beside what is there.
+        tree: its tree.
+        clash: why they cannot; empty when they do.
+    """
 
     commit: Sha
     tree: Sha
+    clash: str = ""
