@@ -5,7 +5,7 @@ from __future__ import annotations
 from .model.base import Sha
 from .model.round.composition import Pick, Rerun, Step, StepResult
 from .model.round.event import HeadRerun, PicksMade, RoundDecided, StepComposed
-from .model.round.trial import Evaluation, Measurement
+from .model.round.trial import Evaluation, Judgement, Measurement
 from .round_steps import RoundLedger, RoundSteps
 from .rules.composition import fallback, picks, result_of
 from .rules.interaction import interaction
@@ -32,6 +32,11 @@ async def _lay(ledger: RoundLedger, steps: RoundSteps, trials: Trials, pick: Pic
     state = ledger.state
     head, lanes, _ = state.head
     composed = await steps.compose(pick, head)
+    if composed.clash:
+        evaluation = Evaluation(verdict=Judgement.UNEVALUABLE, why=composed.clash)
+        step = _step(pick, head, head, StepResult.SKIPPED, evaluation)
+        ledger.record(StepComposed, step=step, tree=composed.tree)
+        return
     if not lanes:
         step = _step(pick, head, composed.commit, StepResult.FIRST, pick.evaluation)
         ledger.record(StepComposed, step=step, tree=composed.tree)

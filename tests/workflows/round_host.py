@@ -246,7 +246,9 @@ class RoundHost:
     async def compose_step(self, request: ComposeStep) -> Composed:
         """Lay a lane on a head: their factors multiply, unless the test says otherwise."""
         with self._doing("compose_step", request):
-            await self._hooked("compose_step", request)
+            found: Composed | None = await self._hooked("compose_step", request)
+            if found:
+                return found
             commit = sha(f"{request.head} {request.source}")
             self.values.setdefault(commit, self.values[request.head] * self.values[request.source])
             return Composed(commit=commit, tree=sha(f"tree of {commit}"))

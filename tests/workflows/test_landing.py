@@ -12,7 +12,7 @@ from orch.workflows.model.event import RunEnded
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round.composition import StepResult
 from orch.workflows.model.round.event import HeadRerun, PicksMade, RoundDecided, StepComposed
-from orch.workflows.model.round.lane import MeasurePairs
+from orch.workflows.model.round.lane import Composed, MeasurePairs
 from orch.workflows.model.round.trial import Judgement, Measurement
 
 from .one_round import OneRound
@@ -86,6 +86,26 @@ async def test_lane_that_gains_nothing_on_the_head_is_skipped_and_the_next_one_l
     assert results(one) == {"b": StepResult.FIRST, "a": StepResult.SKIPPED, "c": StepResult.ADDED}
     assert one.all(StepComposed)[-1].step.base == laid("b x")
     assert one.only(RoundDecided).lanes == ("b", "c")
+
+
+async def test_lane_that_cannot_lie_beside_the_head_is_skipped_unmeasured(a_round: Make) -> None:
+    one = await a_round(plan(*AGENTS), AGENTS, factors=FACTORS)
+
+    async def hook(name: str, request: Any) -> Composed | None:
+        if name == "compose_step" and request.lane == "a":
+            return Composed(commit=request.head, tree=sha(f"tree of {request.head}"), clash="x and X are one file")
+        return None
+
+    one.host.hook = hook
+    await one.whole()
+
+    assert results(one) == {"b": StepResult.FIRST, "a": StepResult.SKIPPED, "c": StepResult.ADDED}
+    assert len(one.host.of("measure_pairs")) == GUARD + TICKETS + 1 + 1
+    assert one.only(RoundDecided).chain == (laid("b x"), laid("b x", "c x"))
+    (record,) = one.host.of("record_round")
+    assert [row.why for row in record.revisions if row.lane == "a"] == [
+        "passed alone, but not on the head of the lanes before it: x and X are one file"
+    ]
 
 
 async def test_one_accepted_lane_is_rerun_all_the_same(a_round: Make) -> None:
