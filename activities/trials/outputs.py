@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 MOST = 10_000
 """Files and folders of one output."""
+
+CLOSED = {errno.EACCES, errno.ENAMETOOLONG}
+"""How a folder keeps others out: by its rights, and by lying too deep for any path."""
 
 
 def output_flaw(output: Path) -> str:
@@ -15,6 +19,15 @@ def output_flaw(output: Path) -> str:
     A link could show the validator a file of the checkout that it runs in, such as the expected answer itself. A target
     that is relative and never goes up stays inside, through whatever other links it leads.
     """
+    try:
+        return _flaw(output)
+    except OSError as error:
+        if error.errno not in CLOSED:
+            raise
+        return f"the output holds a folder that cannot be looked into: {error.strerror}"
+
+
+def _flaw(output: Path) -> str:
     count, waiting = 0, [output]
     while waiting:
         for entry in os.scandir(waiting.pop()):

@@ -21,6 +21,14 @@ from orch.workflows.model.round.ticket import Cause
 
 MINE = sorted(os.sched_getaffinity(0))
 
+DEEP = """
+import os
+os.chdir(os.environ["ORCH_OUTPUT"])
+for _ in range(20):
+    os.mkdir("d" * 250)
+    os.chdir("d" * 250)
+"""
+
 
 def printed(trial: Any) -> list[str]:
     """What each step of the trial printed, in order."""
@@ -195,8 +203,9 @@ def test_the_validator_runs_where_no_code_of_the_candidate_is(make_rig: Callable
         ('ln -s . "$ORCH_OUTPUT/d"; ln -s d/../x "$ORCH_OUTPUT/answer"', "a link that leads elsewhere: 'answer'"),
         ('echo 42 > "$ORCH_OUTPUT/answer"; mkfifo "$ORCH_OUTPUT/f"', "something that is no file: 'f'"),
         ('echo 42 > "$ORCH_OUTPUT/answer"; seq 10001 | (cd "$ORCH_OUTPUT" && xargs touch)', "more than 10,000 files"),
+        (f"python3 -c '{DEEP}'", "a folder that cannot be looked into: File name too long"),
     ],
-    ids=["link", "upwards", "fifo", "many"],
+    ids=["link", "upwards", "fifo", "many", "deep"],
 )
 def test_an_output_that_shows_the_validator_something_else_is_refused(
     make_rig: Callable[..., Any], trick: str, flaw: str
