@@ -16,7 +16,7 @@ from . import journal
 from .journal import Entry
 from .outputs import output_flaw
 from .results import read_result
-from .schedule import BENCHMARK, SIDES, VALIDATE, Run, order_of
+from .schedule import BENCHMARK, SIDES, VALIDATE, Run, by_lot, order_of
 from .sides import RUNS, Side, Trial
 
 FROM_OUTSIDE = frozenset({"stopped", "supervisor lost", "deadline"})
@@ -104,11 +104,10 @@ class Gathering:
         return Entry(pair=pair, flaw=flaw, side=side, output=output, invalid=refused) if flaw else None
 
     def _kept(self, own: Sequence[Found]) -> str:
-        """The candidate's last run, where the validator looks at it later."""
-        plan = self._trial.plan
-        if not plan.commands.validate_ or any(run.what == VALIDATE for run, _ in own):
+        """The run of the candidate's that the validator looks at later."""
+        if not self._trial.plan.commands.validate_ or any(run.what == VALIDATE for run, _ in own):
             return ""
-        return next(r.name for r, _ in own if r.letter == "B" and r.number == plan.gates.repetitions - 1)
+        return by_lot([run for run, _ in own if run.letter == "B"]).name
 
     def _tidy(self, found: Sequence[Found], entry: Entry) -> None:
         """Let go of what the runs wrote, at low priority, but for what is still to be validated."""

@@ -14,6 +14,7 @@ import pytest
 
 from orch.activities.slots import held
 from orch.activities.trials.leases import take
+from orch.activities.trials.schedule import Run, by_lot
 from orch.activities.trials.sides import Side
 from orch.workflows.model.exit import ExitKind
 from orch.workflows.model.round.plan import DeviceSet
@@ -46,9 +47,9 @@ def is_free(name: str) -> bool:
 
 @pytest.fixture
 def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are called 000000000000, 000000000001, … in the order in which they are planned."""
+    """Runs are called 000000000000, 000000000001, … in the order of the plan; the lot falls on the first."""
     counter: Iterator[int] = iter(range(1000))
-    named = SimpleNamespace(token_hex=lambda _: f"{next(counter):012}")
+    named = SimpleNamespace(token_hex=lambda _: f"{next(counter):012}", choice=lambda runs: runs[0])
     monkeypatch.setattr("orch.activities.trials.schedule.secrets", named)
 
 
@@ -185,6 +186,22 @@ def test_an_answer_that_is_wrong_in_some_later_run_only_is_refused(
     assert found.invalid is not None
     assert found.detail == "pair 2, candidate: the validator refuses what the candidate left: exit 3"
     assert len(found.pairs) == 4
+
+
+def test_any_repetition_may_be_the_one_that_is_looked_at() -> None:
+    runs = [Run("benchmark", 1, "B", number, "k") for number in range(3)]
+    assert {by_lot(runs).number for _ in range(100)} == {0, 1, 2}
+
+
+def test_the_repetition_that_the_lot_falls_on_is_looked_at(make_rig: Callable[..., Any], numbered: None) -> None:
+    rig = make_rig().with_plan(gates={"repetitions": 3})
+    code = 'cp() { command cp "$@"; case $ORCH_OUTPUT in *000015*) echo 41 > "$ORCH_OUTPUT/answer"; esac; }\n'
+    found = rig.measure(rig.candidate({"code.sh": code}))  # of 0 to 23: the first B of the third pair
+    assert found.invalid is not None
+    assert found.detail == "pair 2, candidate: the validator refuses what the candidate left: exit 3"
+    found = rig.measure(rig.candidate({"code.sh": code.replace("000015", "000027")}))  # of 24 to 47: the first pair
+    assert found.invalid is not None
+    assert found.detail == "pair 0, candidate: the validator refuses what the candidate left: exit 3"
 
 
 def test_the_validator_runs_where_no_code_of_the_candidate_is(make_rig: Callable[..., Any]) -> None:
