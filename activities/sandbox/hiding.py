@@ -30,8 +30,9 @@ LOGINS = (
 SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/krb5.keytab", "/etc/sudoers", "/etc/sudoers.d")
 """What only root can read, for root's own runs; besides the host's own SSH keys."""
 
-NAMED = ("ORCH_KEYS", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH")
-"""Variables of the worker's that name files with what opens the engine, or what it holds."""
+NAMED = ("ORCH_KEYS", "ORCH_LEASES", "TEMPORAL_CONFIG_FILE", "TEMPORAL_TLS_CLIENT_KEY_PATH")
+"""Variables of the worker's that name files with what opens the engine, or what it holds; and the locks of devices,
+which whoever can read them can take."""
 
 
 def homes() -> tuple[Path, ...]:

@@ -124,6 +124,18 @@ def test_keys_of_the_engine_are_not_shown_wherever_they_lie(
     assert see(f"cat {tmp_path}/mine/*", expose=(tmp_path / "mine",)) == "note\n"
 
 
+def test_locks_of_devices_are_not_shown_to_those_who_could_take_them(
+    see: See, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = tmp_path / "shared/locks"
+    locks.mkdir(parents=True)
+    (locks / "orch-cpu-0.lock").touch()
+    assert see(f"ls {locks}", expose=(tmp_path / "shared",)) == "orch-cpu-0.lock\n"
+
+    monkeypatch.setenv("ORCH_LEASES", str(locks))
+    assert see(f"ls {locks}", expose=(tmp_path / "shared",)) == ""
+
+
 def test_a_login_beside_a_program_is_empty(see: See, user: Path) -> None:
     (user / ".cargo/bin").mkdir(parents=True)
     (user / ".cargo/credentials.toml").write_text("token")
