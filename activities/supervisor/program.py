@@ -47,7 +47,7 @@ class Supervisor:
     """Runs the steps of one job, one after the other."""
 
     def __init__(self, folder: str, job: dict[str, Any]) -> None:
-        self.folder, self.job = folder, job
+        self.folder, self.job, self.begun = folder, job, time.monotonic()
         self.deadline = Deadline(job["deadline"])
         self.head, self.spared, self.stop = 0, 0, 0
         self.ended, self.heard, self.patience = 0.0, 0.0, float("inf")
@@ -270,4 +270,5 @@ def main(folder: str, lock: int) -> None:
     write_whole(f"{folder}/{IDENTITY}", {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())})
     supervisor.run()
     _end_group(folder)
-    write_whole(f"{folder}/{END}", {"stopped": supervisor.stop})
+    wall_s = round(time.monotonic() - supervisor.begun, 4)
+    write_whole(f"{folder}/{END}", {"stopped": supervisor.stop, "wall_s": wall_s})

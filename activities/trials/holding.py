@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 from ...workflows.model.base import Value
 from ...workflows.model.round.plan import DeviceSet
-from .. import supervisor
 from ..artifacts import write_whole
 from ..effect import in_thread
+from ..job_records import seconds_of
 from ..jobs import end_job
 from . import devices, journal
 from .leases import Lease, Taken, leased
@@ -88,7 +88,5 @@ def holdings(trial: Trial) -> tuple[Holding, ...]:
     for path in sorted(trial.folder.glob(f"{FILE}*.json")):
         held = Holding.model_validate_json(path.read_bytes())
         number = path.stem.removeprefix(FILE)
-        end = trial.folder / f"{TRIAL}{number}" / supervisor.END
-        until = end.stat().st_mtime if end.exists() else held.since
-        found.append(held.model_copy(update={"held_s": max(0.0, until - held.since)}))
+        found.append(held.model_copy(update={"held_s": seconds_of(trial.folder / f"{TRIAL}{number}")}))
     return tuple(found)
