@@ -67,8 +67,8 @@ def begin_anew_elsewhere(trial: Trial, name: str) -> None:
     kept = trial.folder / DEVICE
     if not kept.exists() or (before := kept.read_text(encoding="utf-8")) == name:
         return
-    aside = trial.folder / f"on-{before}"
-    aside.mkdir(exist_ok=True)
+    aside = trial.folder / f"on-{before}-{len(list(trial.folder.glob('on-*')))}"  # it may have been there before
+    aside.mkdir()
     for job in trial.folder.glob(f"{TRIAL}*"):
         end_job(job)
     for pattern in (f"{TRIAL}*", f"{FILE}*", journal.FILE, DEVICE):

@@ -178,7 +178,7 @@ async def test_a_measurement_that_goes_on_another_device_begins_anew(
     await cancelled(running, environment, ActivityCancellationDetails(worker_shutdown=True))
 
     again = asyncio.create_task(slow.ameasure(request.model_copy(update={"device": "two"})))
-    while not (trial.folder / "on-one/pairs.jsonl").exists():
+    while not (trial.folder / "on-one-0/pairs.jsonl").exists():
         await asyncio.sleep(0.01)
     assert is_free(f"cpu-{MINE[0]}")
     for run in range(1, 5):
@@ -187,7 +187,7 @@ async def test_a_measurement_that_goes_on_another_device_begins_anew(
         turnstile.release()
     found = await again
     assert (found.device, len(found.pairs)) == ("two", 4)
-    assert len(journal.read(trial.folder / "on-one")) == 1
+    assert len(journal.read(trial.folder / "on-one-0")) == 1
 
 
 async def test_a_flawed_pair_ends_the_trial_also_when_another_worker_reads_on(
