@@ -9,10 +9,12 @@ from pathlib import Path
 
 from ..workflows.model.event import EVENT, Event
 from ..workflows.model.goal import PrepareRun, RunPrepared, is_url
+from ..workflows.model.round.plan import RoundPlan
 from .home import Home
 
 REQUEST = "request.json"
 PREPARED = "prepared.json"
+PLAN = "round-plan.json"
 LEDGER = "ledger.jsonl"
 CLOSED = "closed"
 
@@ -52,6 +54,12 @@ def kept_prepared(home: Home, run: str) -> RunPrepared | None:
     """What the host found when it prepared the run; None before."""
     path = home.run(run) / PREPARED
     return RunPrepared.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def kept_plan(home: Home, run: str) -> RoundPlan | None:
+    """The frozen plan of a round that was prepared here; None before, and of a run that is no round."""
+    path = home.run(run) / PLAN
+    return RoundPlan.model_validate_json(path.read_bytes()) if path.exists() else None
 
 
 def append_events(home: Home, run: str, events: Iterable[Event]) -> None:

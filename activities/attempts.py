@@ -18,6 +18,7 @@ from .admission import Admission
 from .agents import secrets
 from .agents.preparing import AGENT, AgentRun, log_out
 from .agents.running import run_supervised
+from .artifacts import kept_plan
 from .changes import read_changes
 from .effect import effect, in_thread
 from .exchange.arriving import arrive
@@ -35,6 +36,7 @@ from .prompts import agent_prompt
 from .shared_setup import MADE_BY_SETUP
 from .snapshots import take_candidate
 from .store import Store
+from .trials.processors import spare
 from .trials.sides import drop_trial
 from .workspaces.registry import close_workspace, provider_of
 
@@ -78,6 +80,7 @@ class Attempts:
             fork=request.fork,
             spend=request.spend,
             anew=agent_prompt(request.model_copy(update={"session": None})),
+            cpus=await in_thread(_unmeasured, self._home, request.attempt.run),
         )
         return clock.report_of((await run_supervised(run)).report, ahead)
 
@@ -118,6 +121,12 @@ class Attempts:
 
     def _place(self, request: OpenWorkspace | RunAgent | YieldSlot) -> Place:
         return Place(self._home, request.attempt, self._home.attempt(request.attempt))
+
+
+def _unmeasured(home: Home, run: str) -> tuple[int, ...]:
+    """The processors that a round's agents keep to, since nothing is measured there; empty for all of them."""
+    plan = kept_plan(home, run)
+    return spare(plan.devices) if plan else ()
 
 
 def close_attempt_folder(home: Home, request: CloseAttempt) -> None:

@@ -32,9 +32,6 @@ from .trials.devices import flaws as device_flaws
 from .workspaces.folding import check_names
 from .workspaces.registry import choose
 
-PLAN = "round-plan.json"
-"""The frozen plan, in the folder of the round's run."""
-
 PREPARED = "round-prepared.json"
 """What the host found when it prepared the round."""
 
@@ -60,23 +57,17 @@ class Rounds:
         return campaigns.record_round(self._home, request, round_document(events, project_round(events)))
 
 
-def kept_plan(home: Home, run: str) -> RoundPlan | None:
-    """The frozen plan of a round that was prepared here; None before."""
-    path = home.run(run) / PLAN
-    return RoundPlan.model_validate_json(path.read_bytes()) if path.exists() else None
-
-
 def prepare_round(home: Home, request: PrepareRound) -> RoundPrepared:
     """See the activity."""
     folder = home.run(request.run)
-    before = kept_plan(home, request.run)
+    before = artifacts.kept_plan(home, request.run)
     if before is not None and before.digest != request.plan.digest:
         return _refused(_other_plan(request, before))
     if (folder / PREPARED).exists():
         if artifacts.is_closed(home, request.run):
             return _refused(RefusedError(f"{request.run} has ended", hint="give the round another id"))
         return RoundPrepared.model_validate_json((folder / PREPARED).read_bytes())
-    artifacts.write_whole(folder / PLAN, request.plan.model_dump_json())
+    artifacts.write_whole(folder / artifacts.PLAN, request.plan.model_dump_json())
     artifacts.keep_request(home, _as_run(request))
     try:
         prepared = _prepared(home, request)

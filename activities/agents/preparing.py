@@ -48,6 +48,7 @@ class AgentRun:
         fork: whether to branch off from it.
         spend: what the run as a whole may spend.
         profile: what it may do in the sandbox.
+        cpus: the processors it is pinned to; empty for all that the worker may use.
     """
 
     place: Place
@@ -64,6 +65,7 @@ class AgentRun:
     anew: str = ""
     limit_s: float | None = None
     profile: Profile = AGENT_PROFILE
+    cpus: tuple[int, ...] = ()
 
     @property
     def job(self) -> Path:

@@ -115,6 +115,7 @@ def _step(run: AgentRun, agent: Agent, call: AgentCall) -> Step:
         idle_s=agent.spec.limit("idle") or (IDLE_S if traits.streams else None),
         signals=traits.signals,
         limits=StepLimits.of_this_host().for_agent(),
+        cpus=run.cpus,
     )
 
 
