@@ -28,6 +28,7 @@ from .round_facts import frozen_facts, plan_flaws, validator_hashes
 from .runs import sandbox_of
 from .snapshots import take_baseline
 from .store import Store
+from .trials.devices import LEAVE, crowded
 from .trials.devices import flaws as device_flaws
 from .workspaces.folding import check_names
 from .workspaces.registry import choose
@@ -83,7 +84,7 @@ def _prepared(home: Home, request: PrepareRound) -> RoundPrepared:
     choose(home)
     _agents(request)
     sandboxed, warnings = sandbox_of(request.sandbox, drop="start with --no-sandbox")
-    _devices(plan, sandboxed)
+    warnings += _devices(plan, sandboxed)
     repository = inspect(Path(request.repo))
     warnings += editable_installs(request.path or os.environ.get("PATH", ""), repository.top)
     store = Store.of(home, repository)
@@ -115,10 +116,13 @@ def _agents(request: PrepareRound) -> None:
             )
 
 
-def _devices(plan: RoundPlan, sandbox: bool) -> None:  # noqa: FBT001
+def _devices(plan: RoundPlan, sandbox: bool) -> tuple[str, ...]:  # noqa: FBT001
+    """Refuse sets that do not exist here; what is to be known of the others."""
     for devices in plan.devices:
         if flaw := device_flaws(devices, sandbox=sandbox):
             raise RefusedError(f"device set {devices.name!r}: {flaw}", hint="name what this host has")
+    why = crowded(plan.devices)
+    return (f"{why} ({LEAVE})",) if why else ()
 
 
 def _unmoved(plan: RoundPlan, store: Store, record: Record) -> None:

@@ -13,6 +13,7 @@ from ..activities.commit_tree import CommitTree, named_commit
 from ..activities.home import Home
 from ..activities.repository import Repository
 from ..activities.round_facts import entry_facts, matched, meetings, plan_flaws, validator_hashes
+from ..activities.trials.devices import LEAVE, crowded
 from ..activities.trials.devices import flaws as device_flaws
 from ..workflows.errors import RefusedError
 from ..workflows.model.round.campaign import Campaign, NamedFile, Record
@@ -85,9 +86,7 @@ def check_round(file: Path, repository: Repository, home: Home, *, sandbox: bool
     draft, document = read_round(file)
     checked = CheckedRound(document)
     campaign = _campaign(draft, checked)
-    for index, devices in enumerate(draft.fields.get("devices", ())):
-        if devices is not None and (flaw := device_flaws(devices, sandbox=sandbox)):
-            document.refuse(("devices", index), f"device set `{devices.name}`: {flaw}", "name what this host has")
+    _devices(draft, document, sandbox=sandbox)
     if campaign is None:
         _without_tree(draft, checked)
         return checked
@@ -99,6 +98,16 @@ def check_round(file: Path, repository: Repository, home: Home, *, sandbox: bool
     else:
         _compile(_Compiling(draft, checked, campaign, record, tree))
     return checked
+
+
+def _devices(draft: RoundDraft, document: Document, *, sandbox: bool) -> None:
+    sets = draft.fields.get("devices", ())
+    for index, devices in enumerate(sets):
+        if devices is not None and (flaw := device_flaws(devices, sandbox=sandbox)):
+            document.refuse(("devices", index), f"device set `{devices.name}`: {flaw}", "name what this host has")
+    known = [devices for devices in sets if devices is not None]
+    if known and (why := crowded(known)):
+        document.warn(("devices",), why, LEAVE)
 
 
 def check_campaign_alone(file: Path, repository: Repository, home: Home) -> CheckedRound:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from ...workflows.model.round.plan import DeviceSet
 from ..sandbox.registry import chosen
 from .cuda import Cuda
-from .processors import Processors
+from .processors import Processors, spare
 
 
 class Kind(Protocol):
@@ -36,6 +36,9 @@ class Kind(Protocol):
         ...
 
 
+LEAVE = "name `cpus:` and leave one free"
+"""What mends it when sets are crowded."""
+
 KINDS: tuple[Kind, ...] = (Processors(), Cuda())
 
 
@@ -49,6 +52,13 @@ def flaws(devices: DeviceSet, *, sandbox: bool = True) -> str:
     if sandbox and devices.cpus and chosen().name != "bwrap":
         return f"what runs in {chosen().name} is not pinned to processors: set ORCH_SANDBOX=bwrap, or name no cpus"
     return next((flaw for kind in KINDS if (flaw := kind.flaw(devices))), "")
+
+
+def crowded(sets: Sequence[DeviceSet]) -> str:
+    """What runs on the processors of a plan's sets besides measurements, on this host; empty when others are left."""
+    if spare(sets):
+        return ""
+    return "no processor is left for agents, builds and validators: they run beside measurements, and on the same ones"
 
 
 def qualify(devices: DeviceSet) -> str:

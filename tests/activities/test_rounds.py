@@ -100,6 +100,7 @@ def test_incumbent_is_imported_and_pinned_and_the_repository_is_untouched(
     assert store.resolve("refs/orch/round-c-r1/incumbent") == head
     assert found.tree == kit.git(repo, "rev-parse", f"{head}^{{tree}}")
     assert any("the sandbox is off" in warning for warning in found.warnings)
+    assert any("no processor is left for agents" in warning for warning in found.warnings)
     assert fingerprint(repo) == before
 
 

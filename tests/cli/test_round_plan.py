@@ -308,6 +308,7 @@ def test_warnings_stand_at_their_lines_and_do_not_refuse(optimized: Any, home: H
 
 
 WARNED = [
+    "3: no processor is left for agents, builds and validators",
     "12: entry `format`: its headroom of 2.0% is below 2 sigma of the largest allowed noise, 3.5% with 8 pairs",
     "12: lanes `tok` and `fmt` attack the same bottleneck, tokenize",
     "13: glob `src/*_new.py` matches nothing of the incumbent",
@@ -429,7 +430,10 @@ def test_check_tells_the_kinds_of_files_apart(orch: Any, optimized: Any, state: 
 
     assert [one["kind"] for one in told] == ["round", "campaign"]
     assert told[0]["digest"] == compiled(optimized, Home(state)).digest
-    assert told[0]["warnings"] == told[0]["refusals"] == []
+    assert told[0]["refusals"] == []
+    assert [one["message"].partition(":")[0] for one in told[0]["warnings"]] == [
+        "no processor is left for agents, builds and validators"
+    ]
     assert told[0]["protected"][-1] == told[1]["protected"][-1] == "/bench/check.py"
     assert "entry tokens: planned" in told[1]["facts"]
     assert not state.exists()

@@ -102,6 +102,12 @@ def test_what_runs_beside_measurements_keeps_off_their_processors() -> None:
     assert spare([DeviceSet(name="a", cpus=(MINE[0],)), DeviceSet(name="b")]) == ()
 
 
+def test_sets_that_leave_no_processor_for_others_are_told() -> None:
+    assert devices.crowded([DeviceSet(name="a")]).startswith("no processor is left for agents, builds and validators")
+    assert devices.crowded([DeviceSet(name="a", cpus=tuple(MINE))])
+    assert bool(devices.crowded([DeviceSet(name="a", cpus=(MINE[0],))])) is (len(MINE) == 1)
+
+
 def test_a_set_is_qualified_by_being_there_first() -> None:
     assert "no cpu-9999" in devices.qualify(DeviceSet(name="a", cpus=(9999,), load=0.001))
     assert devices.qualify(DeviceSet(name="a", cpus=tuple(MINE))) == ""
