@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
 from orch import Client
 from orch.activities.campaigns import read_record
 from orch.activities.home import Home
+from orch.activities.job_records import seconds_of
+from orch.activities.trials.holding import DEVICE, FILE, Holding
+from orch.activities.trials.processors import TRIAL
 from orch.workflows.model.round.composition import StepResult
 from orch.workflows.model.round.event import HeadRerun, RoundReady, RoundStarted, TicketMeasured, TicketQueued
 from orch.workflows.model.round.lane import LaneEnd
@@ -67,10 +70,6 @@ def cheats(
         rounds.Lane("names", scripted.forged(("engine/parse/knob.py", "100644", rounds.knob(0.1)))),
     ]
     return asyncio.run(play(Client(engine_home), rounds, tmp_path_factory.mktemp("cheats"), lanes, aa_every=20))
-
-
-def seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()
 
 
 def test_honest_gain_is_measured_composed_and_rerun(honest: Played) -> None:
@@ -213,35 +212,42 @@ async def test_lane_past_its_deadline_is_ended_and_nothing_more_is_taken_in(
 
 
 async def test_lanes_that_measure_at_once_never_share_a_device_set(
-    client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
+    client: Client, engine_home: Home, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:
     lanes = [rounds.Lane(name, scripted.gains(name, 0.5, 0.6)) for name in ("parse", "layout")]
     devices = [{"name": "first", "cpus": [0]}, {"name": "second", "cpus": [1]}]
 
     done = await play(client, rounds, tmp_path, lanes, devices=devices, aa_every=20, model={"sleep_s": 0.1})
 
-    used = spans(done)
-    assert {device for device, _, _ in used} == {"first", "second"}
-    assert not [both for both in combinations(used, 2) if both[0][0] == both[1][0] and overlap(both[0], both[1])]
-    assert [both for both in combinations(used, 2) if overlap(both[0], both[1])]
+    used, tickets = spans(engine_home, done), {event.measurement.ordinal for event in done.all(TicketMeasured)}
+    assert {span.device for span in used} == {"first", "second"}
+    assert not [both for both in combinations(used, 2) if both[0].device == both[1].device and overlap(*both)]
+    at_once = [both for both in combinations(used, 2) if overlap(*both)]
+    assert [both for both in at_once if {span.measurement for span in both} <= tickets]
 
 
-Span = tuple[str, float, float]
+class Span(NamedTuple):
+    """When a measurement held a device set, in Unix time."""
 
-TOLD_LATE_S = 0.2
-"""An event is a little later than what it tells of."""
+    device: str
+    measurement: int
+    begun: float
+    ended: float
 
 
-def spans(done: Played) -> list[Span]:
-    """When which device set was held for a ticket."""
-    return [
-        (event.measurement.device, seconds(event.at) - event.measurement.held_s, seconds(event.at))
-        for event in done.all(TicketMeasured)
-    ]
+def spans(home: Home, done: Played) -> list[Span]:
+    """All of a round, by what each job that held a device left on the disk."""
+    found = []
+    for path in (home.run(done.run) / "attempts").glob(f"i2-*/{FILE}*.json"):
+        begun = Holding.model_validate_json(path.read_bytes()).since
+        job = path.with_name(f"{TRIAL}{path.stem.removeprefix(FILE)}")
+        device, number = (path.parent / DEVICE).read_text(), int(path.parent.name.rpartition("-b")[2])
+        found.append(Span(device, number, begun, begun + seconds_of(job)))
+    return found
 
 
 def overlap(one: Span, other: Span) -> bool:
-    return min(one[2], other[2]) - max(one[1], other[1]) > TOLD_LATE_S
+    return min(one.ended, other.ended) > max(one.begun, other.begun)
 
 
 def chain_of(done: Played, home: Home, rounds: ModuleType) -> tuple[Path, list[str]]:

@@ -17,7 +17,7 @@ from orch.workflows.model.round.event import RoundReady
 from orch.workflows.model.round.trial import Judgement
 
 from .playing import Played, play
-from .test_round import overlap, spans
+from .test_round import Span, overlap, spans
 
 pytestmark = [pytest.mark.engine]
 
@@ -146,8 +146,12 @@ async def test_flooded_outbox_harms_nobody_else(
     assert len(done.causes("parse")) <= 50
 
 
+def min_begun(found: list[Span]) -> float:
+    return min(span.begun for span in found)
+
+
 async def test_two_rounds_on_one_device_set_take_turns(
-    client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
+    client: Client, engine_home: Home, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:
     device = [{"name": "cpu", "cpus": [0]}]
 
@@ -159,4 +163,7 @@ async def test_two_rounds_on_one_device_set_take_turns(
     )
 
     assert (one.decided.lanes, other.decided.lanes) == (("parse",), ("layout",))
-    assert not [both for both in product(spans(one), spans(other)) if overlap(*both)]
+    mine, others = spans(engine_home, one), spans(engine_home, other)
+    assert not [both for both in product(mine, others) if overlap(*both)]
+    first, last = min(mine, others, key=min_begun), max(mine, others, key=min_begun)
+    assert min_begun(last) < max(span.ended for span in first)  # they wanted it at once
