@@ -84,7 +84,7 @@ def _composition(ledgers: Sequence[Ledger]) -> dict[str, Any]:
 def _reached(
     accepted: Sequence[Evaluation | None], ends: Sequence[float], plan: RoundPlan, rule: PilotRule
 ) -> float | None:
-    """When the gains of the reruns, one on the other, had come to the target: a share of the first incumbent's value."""
+    """When the gains of the reruns, one on the other, had come to the share of the first incumbent's value."""
     gain, start = 0.0, next((found.base for found in accepted if found), None)
     for evaluation, end in zip(accepted, ends, strict=True):
         if evaluation is None or evaluation.gain is None:

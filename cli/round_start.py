@@ -122,8 +122,7 @@ async def start_round(link: Link, start: RoundStart) -> str:
 
 def refuse_other_plan(home: Home, request: RoundRequest) -> None:
     """Refuse what lies in the state directory as a round that has ended, or that had another plan."""
-    from ..activities.artifacts import is_closed
-    from ..activities.artifacts import kept_plan
+    from ..activities.artifacts import is_closed, kept_plan
 
     before = kept_plan(home, request.run)
     if before is not None and before.digest != request.plan.digest:

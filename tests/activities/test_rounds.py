@@ -15,10 +15,11 @@ from temporalio.testing import ActivityEnvironment
 
 from orch.activities import artifacts, reservations
 from orch.activities import runs as runs_module
+from orch.activities.artifacts import kept_plan
 from orch.activities.campaigns import begun, record_round
 from orch.activities.home import Home
 from orch.activities.repository import inspect
-from orch.activities.rounds import Rounds, kept_plan, prepare_round
+from orch.activities.rounds import Rounds, prepare_round
 from orch.activities.sandbox import Flaw
 from orch.activities.store import Store
 from orch.workflows.model.goal import SandboxMode

@@ -13,8 +13,8 @@ import pytest
 
 from orch import Client
 from orch.activities import artifacts, campaigns
+from orch.activities.artifacts import PLAN
 from orch.activities.home import Home
-from orch.activities.rounds import PLAN
 from orch.activities.sandbox import Flaw, registry
 from orch.cli import round_start
 from orch.cli.listing import KIND

@@ -239,9 +239,9 @@ def test_nothing_that_the_lane_would_have_python_load_comes_with_it(
 
 def test_its_way_and_its_words_may_hold_anything(make_lane: Callable[..., Any], tmp_path: Path) -> None:
     lane = make_lane()
-    odd = tmp_path / "it's \"$HOME\" `x`"
+    odd = tmp_path / 'it\'s "$HOME" `x`'
     shutil.copytree(lane.tree / ".orch", odd / ".orch")
-    done = subprocess.run([str(odd / desk.PROGRAM), "it's \"$0\""], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(odd / desk.PROGRAM), 'it\'s "$0"'], capture_output=True, text=True, check=False)
     assert (done.returncode, json.loads(done.stdout)) == (2, {"error": "say submit or status"})
 
 
