@@ -124,7 +124,7 @@ ROUND_KEYS = {
     "gates": Key(gates, "gates that are tighter than the campaign's: {pairs: 12}"),
     "protected": Key(listed(text), "a list of globs that belong to no lane, besides the campaign's"),
     "composition": Key(choice(get_args(Composition)), "stepwise or strict"),
-    "deadline": Key(duration, DURATION, "deadline_s"),
+    "deadline": Key(duration, f"{DURATION}, at most 72h", "deadline_s"),
     "aa_every": Key(integer, "a number from 1 to 100"),
     "max_size": Key(size, SIZE, "max_bytes"),
     "max_files": Key(integer, "a number above 0"),

@@ -63,6 +63,7 @@ CAUSES = {
     Cause.BUILD_FAILED: "the build failed",
     Cause.SMOKE_FAILED: "the smoke test failed",
     Cause.TAMPERED: "it changed what it is measured by",
+    Cause.HOST_FAULT: "the host failed",
 }
 VERDICTS = {
     Judgement.PASSED: "a gain",

@@ -222,7 +222,8 @@ class RoundState:
 
     def _lane_closed(self, lane: str, pick: Pick | None, step: Step | None) -> LaneClosed:
         own = [ticket for ticket in self.tickets.values() if ticket.submission.lane == lane]
-        late = [ticket for ticket in own if ticket.cause is Cause.ROUND_OVER and ticket.submission.refused is None]
+        never = {Cause.ROUND_OVER, Cause.HOST_FAULT}
+        late = [ticket for ticket in own if ticket.cause in never and ticket.submission.refused is None]
         return LaneClosed(
             lane=lane,
             end=self.lanes[lane].end,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -29,6 +30,23 @@ LANES, MEASUREMENTS = 1, 2
 
 RoundLedger = Ledger[RoundState, RoundView]
 """The ledger of a round."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is measured.
+
+    Attributes:
+        key: names the measurement.
+        base: the commit of side A.
+        candidate: the commit of side B.
+        what: both, in words.
+    """
+
+    key: AttemptKey
+    base: Sha
+    candidate: Sha
+    what: str
 
 
 class RoundSteps:
@@ -61,37 +79,36 @@ class RoundSteps:
         ordinal = next(self._ordinals)
         return AttemptKey(run=self._request.run, iteration=MEASUREMENTS, candidate=ordinal, binding=ordinal)
 
-    async def build(self, key: AttemptKey, base: Sha, candidate: Sha, what: str) -> Built:
-        """Make fresh checkouts of two commits ready to be measured."""
+    async def build(self, subject: Subject) -> Built:
+        """Make fresh checkouts of both commits ready to be measured."""
         raise_if_cancelled()
-        trial = BuildTrial(**self._trial(key, base, candidate))
-        options = self.options(effects.WAIT, f"build {what}")
+        trial = BuildTrial(**self._trial(subject))
+        options = self.options(effects.WAIT, f"build {subject.what}")
         return await workflow.execute_activity(effects.build_trial, trial, **options)
 
-    async def measure(
-        self, key: AttemptKey, base: Sha, candidate: Sha, device: str, what: str, *, deadline: float | None
-    ) -> Measurement:
-        """Run the pairs of a trial that was built."""
+    async def measure(self, subject: Subject, device: str, *, deadline: float | None, patience_s: float) -> Measurement:
+        """Run the pairs of what was built; a device that is busy for longer than `patience_s` is told as that."""
         raise_if_cancelled()
-        pairs = MeasurePairs(**self._trial(key, base, candidate), device=device, deadline=deadline)
-        options = self.options(effects.WAIT, f"measure {what} on {device}")
+        trial = self._trial(subject)
+        pairs = MeasurePairs(**trial, device=device, deadline=deadline, patience_s=patience_s)
+        options = self.options(effects.WAIT, f"measure {subject.what} on {device}")
         return await workflow.execute_activity(effects.measure_pairs, pairs, **options)
 
-    async def validate(self, key: AttemptKey, base: Sha, candidate: Sha, what: str) -> Validated:
-        """Have the outputs of a trial that was measured validated, and let go of its copies."""
+    async def validate(self, subject: Subject) -> Validated:
+        """Have the outputs of what was measured validated, and let go of its copies."""
         raise_if_cancelled()
-        outputs = ValidateOutputs(**self._trial(key, base, candidate))
-        options = self.options(effects.WAIT, f"validate {what}")
+        outputs = ValidateOutputs(**self._trial(subject))
+        options = self.options(effects.WAIT, f"validate {subject.what}")
         return await workflow.execute_activity(effects.validate_outputs, outputs, **options)
 
-    def _trial(self, key: AttemptKey, base: Sha, candidate: Sha) -> dict[str, Any]:
+    def _trial(self, subject: Subject) -> dict[str, Any]:
         """What all steps of a trial have in common."""
         step = TrialStep(
-            attempt=key,
+            attempt=subject.key,
             store=self._state.store,
             plan=self._request.plan.only(),
-            base=base,
-            candidate=candidate,
+            base=subject.base,
+            candidate=subject.candidate,
             sandbox=self._state.sandbox,
         )
         return dict(step)

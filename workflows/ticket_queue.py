@@ -7,12 +7,14 @@ nothing.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from .guard import Guard
 from .model.round.event import TicketMeasured, TicketPutBack, TicketRejected, TicketTaken
@@ -24,7 +26,7 @@ from .rules.round_robin import next_in_turn
 from .stopping import pause, raise_if_cancelled, together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 LATE = "it was not measured before the round's deadline"
 
@@ -93,31 +95,41 @@ class TicketQueue:
 
     async def _build_ahead(self, line: _Line) -> None:
         """Build one trial for as long as another one is measured; a ticket waits for its turn until then."""
+        item: _Built | None
         since = 0
         while await _had(line.room) and await self._work(line.device):
             if since >= self._state.known_plan.aa_every:
                 item, since = _Built(await self._guard.build()), 0
             else:
                 item, since = await self._built(line.device), since + 1
-            await line.built.put(item)
+            if item is not None:
+                await line.built.put(item)
+            else:
+                line.room.release()
         await line.built.put(None)
 
-    async def _built(self, device: str) -> _Built:
+    async def _built(self, device: str) -> _Built | None:
         state = self._state
         name = next_in_turn(state.queued, [lane.id for lane in state.known_plan.lanes], state.last) or ""
         key, commit = self._steps.next_key(), state.tickets[name].submission.commit or ""
         self._ledger.record(TicketTaken, ticket=name, device=device, measurement=key.binding)
-        return _Built(await self._trials.build(state.known_incumbent[0], commit, name, key), name)
+        trial = await self._alone(name, self._trials.build(state.known_incumbent[0], commit, name, key))
+        return None if trial is None else _Built(trial, name)
 
     async def _measure_all(self, line: _Line) -> None:
         while (item := await _next(line.built)) is not None:
-            ahead = line.device not in self._pauses  # a busy device would keep a ticket from those that are free
+            ahead = self._may_build_beside(item, line.device)
             if ahead:
                 line.room.release()
             await self._deal_with(line, item)
             if not ahead:
                 line.room.release()
         await line.measured.put(None)
+
+    def _may_build_beside(self, item: _Built, device: str) -> bool:
+        """A device set that is busy or may be found to drift would keep a ticket from those that are free."""
+        alone = len(self._state.known_plan.devices) == 1
+        return device not in self._pauses and (alone or bool(item.ticket))
 
     async def _deal_with(self, line: _Line, item: _Built) -> None:
         """Measure what was built, or say why it is not measured."""
@@ -137,7 +149,10 @@ class TicketQueue:
         await self._trials.drop(item.trial)
 
     async def _measure(self, line: _Line, item: _Built) -> None:
-        found = await self._trials.run_pairs(item.trial, line.device, deadline=self._state.deadline)
+        pairs = self._trials.run_pairs(item.trial, line.device, deadline=self._state.deadline)
+        found = await self._alone(item.ticket, pairs)
+        if found is None:
+            return
         if found.busy:
             await self._put_back(line.device, item, found.busy)
             return
@@ -148,7 +163,9 @@ class TicketQueue:
         """Give each ticket its verdict, once no output is in doubt."""
         plan = self._state.known_plan
         while (item := await _next(line.measured)) is not None:
-            found = await self._trials.validate(item.trial, item.found)
+            found = await self._alone(item.ticket, self._trials.validate(item.trial, item.found))
+            if found is None:
+                continue
             evaluation = evaluate(found, plan.metric, plan.gates, item.noise)
             lane = self._lane(item.ticket)
             self._ledger.record(TicketMeasured, ticket=item.ticket, lane=lane, measurement=found, evaluation=evaluation)
@@ -161,6 +178,16 @@ class TicketQueue:
         self._ledger.record(TicketPutBack, ticket=item.ticket, device=device, why=why)
         await pause(min(rest, self._left()), f"{device}: {why}")
         self._resting.discard(device)
+
+    async def _alone(self, ticket: str, step: Coroutine[Any, Any, T]) -> T | None:
+        """Do a step of a ticket. What the host cannot do costs this ticket, and not the round; None then."""
+        try:
+            return await step
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._reject(ticket, Cause.HOST_FAULT, str(error.cause)[:500])
+            return None
 
     def _reject(self, ticket: str, cause: Cause, detail: str) -> None:
         self._ledger.record(TicketRejected, ticket=ticket, lane=self._lane(ticket), cause=cause, detail=detail)
@@ -205,7 +232,7 @@ async def _had(room: asyncio.Semaphore) -> bool:
     return await room.acquire()
 
 
-async def _next(items: asyncio.Queue[Item | None]) -> Item | None:
+async def _next(items: asyncio.Queue[T | None]) -> T | None:
     """Wait for what comes down the line; as before."""
     raise_if_cancelled()
     return await items.get()

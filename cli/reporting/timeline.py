@@ -104,7 +104,8 @@ def _measured(events: Sequence[Event]) -> Iterator[_Bar]:
 
 
 def _bar(event: Event, found: Measurement, kind: str, about: str) -> _Bar:
-    return _Bar(f"device {found.device}", event.time - found.held_s, event.time, kind, about)
+    end = found.free_at or event.time
+    return _Bar(f"device {found.device}", end - found.held_s, end, kind, about)
 
 
 def _submissions(events: Sequence[Event], axis: Axis, start: float, places: dict[str, float]) -> Iterator[Html]:

@@ -43,7 +43,20 @@ SOAK_OFFSETS = tuple(range(1, STRIDE, 3))
 PAIRS = 4
 
 TIMES = frozenset(
-    {"at", "started_at", "deadline", "from", "to", "wait_s", "waited_s", "held_s", "wall_s", "queue", "device_hours"}
+    {
+        "at",
+        "started_at",
+        "deadline",
+        "from",
+        "to",
+        "wait_s",
+        "waited_s",
+        "held_s",
+        "free_at",
+        "wall_s",
+        "queue",
+        "device_hours",
+    }
 )
 NUMBERS = frozenset({"event", "ordinal"})
 """Of events and of measurements: they follow the order in which tickets come in."""

@@ -263,6 +263,20 @@ def test_a_ticket_waits_from_its_submission_until_its_device_set_is_held() -> No
     assert ticket.held_s == done.measurement.held_s
 
 
+def test_no_device_is_held_while_what_it_left_is_validated() -> None:
+    events = list(composed())
+    number = next(n for n, event in enumerate(events) if isinstance(event, ev.TicketMeasured))
+    done = events[number]
+    assert isinstance(done, ev.TicketMeasured)
+    free_at = done.time - 3.0
+    events[number] = done.model_copy(update={"measurement": done.measurement.model_copy(update={"free_at": free_at})})
+    queued = next(event for event in events if isinstance(event, ev.TicketQueued))
+
+    ticket = project_round(events).lanes[0].tickets[0]
+
+    assert ticket.wait_s == pytest.approx(free_at - done.measurement.held_s - queued.time, abs=0.001)
+
+
 def test_busy_is_the_share_of_the_time_between_the_first_ticket_and_the_decision() -> None:
     it = Story()
     it.ready()

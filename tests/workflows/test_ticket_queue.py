@@ -203,6 +203,26 @@ def _drifting(host: RoundHost, *guards: int) -> Callable[[str, Any], Awaitable[M
     return hook
 
 
+async def test_ticket_waits_for_no_device_set_that_is_paused(a_round: Make) -> None:
+    agents = {"a": gains(*several(6))}
+    one = await a_round(plan("a", devices=("first", "second"), aa_every=1, deadline_s=15.0), agents, factors=VALUES)
+    begun = set[str]()
+
+    async def hook(name: str, request: Any) -> Measurement | None:
+        if name != "measure_pairs" or request.candidate != INCUMBENT:
+            return None
+        known = request.device in begun
+        begun.add(request.device)
+        drifts = known and request.device == "first"
+        return one.host.measured(request.model_copy(update={"candidate": sha("a 0")})) if drifts else None
+
+    one.host.hook = hook
+    await one.whole()
+
+    assert one.all(TicketRejected) == []
+    assert len(one.all(TicketMeasured)) == 6
+
+
 async def test_deadline_of_the_round_refuses_what_was_not_measured_by_then(a_round: Make) -> None:
     one = await a_round(plan("a", deadline_s=3.0), {"a": gains(*several(4))}, factors=VALUES)
 
@@ -297,6 +317,25 @@ async def test_candidate_that_does_not_build_is_rejected_and_takes_no_device(a_r
     assert (rejected.ticket, rejected.cause, rejected.detail) == (ticket("a", "0"), Cause.BUILD_FAILED, "broken")
     assert [event.ticket for event in one.all(TicketMeasured)] == [ticket("a", "1")]
     assert sha("a 0") not in [request.candidate for request in one.host.of("measure_pairs")]
+
+
+@pytest.mark.parametrize("step", ["build_trial", "measure_pairs", "validate_outputs"])
+async def test_step_of_a_ticket_that_the_host_cannot_do_costs_that_ticket_alone(a_round: Make, step: str) -> None:
+    one = await a_round(plan("a"), {"a": gains("0", "1")}, factors=VALUES)
+
+    async def hook(name: str, request: Any) -> None:
+        if name == step and request.candidate == sha("a 0"):
+            raise ValueError("broken")
+
+    one.host.hook = hook
+    await one.whole()
+
+    rejected = one.only(TicketRejected)
+    assert (rejected.ticket, rejected.cause, rejected.detail) == (
+        ticket("a", "0"), Cause.HOST_FAULT, "ValueError: broken"
+    )  # fmt: skip
+    assert one.only(TicketMeasured).ticket == ticket("a", "1")
+    assert one.only(RunEnded).status == "succeeded"
 
 
 async def test_base_that_does_not_build_beside_it_is_no_fault_of_the_ticket(a_round: Make) -> None:

@@ -21,6 +21,9 @@ MAX_LANES = 16
 MAX_SUBMISSIONS = 50
 """Per lane: a round's history holds every ticket."""
 
+LONGEST_S = 72 * 3600.0
+"""Of a round: while it waits for a busy device its history grows."""
+
 MAX_RUNS = 512
 """Benchmark runs of one side in one measurement (pairs times repetitions): every sample travels in a history."""
 
@@ -233,7 +236,7 @@ class RoundPlan(Value):
     commands: Commands
     lanes: tuple[LanePlan, ...] = Field(min_length=1, max_length=MAX_LANES)
     composition: Composition = "stepwise"
-    deadline_s: float = Field(default=28_800.0, gt=0, allow_inf_nan=False)
+    deadline_s: float = Field(default=28_800.0, gt=0, le=LONGEST_S, allow_inf_nan=False)
     aa_every: int = Field(default=6, ge=1, le=100)
     max_bytes: int = Field(default=64 << 20, ge=1)
     max_files: int = Field(default=2_000, ge=1)

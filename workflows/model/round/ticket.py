@@ -35,6 +35,7 @@ class Cause(StrEnum):
     BUILD_FAILED = "build_failed"
     SMOKE_FAILED = "smoke_failed"
     TAMPERED = "tampered"
+    HOST_FAULT = "host_fault"
 
 
 class TicketState(StrEnum):

@@ -90,6 +90,7 @@ class Measurement(Value):
         host: the host class.
         waited_s: seconds it waited for the device.
         held_s: seconds it held the device.
+        free_at: Unix time at which the device was known to be free again; None of what never held one.
     """
 
     base: Sha
@@ -106,6 +107,7 @@ class Measurement(Value):
     host: str = ""
     waited_s: float = 0.0
     held_s: float = 0.0
+    free_at: float | None = None
 
     def validated(self, found: Validated) -> Self:
         """The same with the validator's last word."""

@@ -166,9 +166,9 @@ def _told(lane: str, event: Event, queued: dict[str, float]) -> Iterator[tuple[s
         case ev.TicketPutBack():
             yield event.ticket, {"state": TicketState.QUEUED}
         case ev.TicketMeasured():
-            held = event.measurement.held_s
+            held, free_at = event.measurement.held_s, event.measurement.free_at or event.time
             facts = {"evaluation": event.evaluation, "held_s": held}
-            wait = max(0.0, round(event.time - held - queued[event.ticket], 3))
+            wait = max(0.0, round(free_at - held - queued[event.ticket], 3))
             yield event.ticket, {"state": TicketState.MEASURED, "wait_s": wait, **facts}
         case ev.PicksMade():
             for pick in (pick for pick in event.picks if pick.lane == lane):

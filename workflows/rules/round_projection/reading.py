@@ -33,7 +33,7 @@ def cut(text: str) -> str:
 
 
 def measurements(events: Iterable[Event]) -> Iterator[tuple[float, Measurement]]:
-    """All measurements, each with the Unix time at which it was reported."""
+    """All measurements, each with the Unix time at which its device was free again."""
     for event in events:
         if isinstance(event, _MEASURED) and event.measurement is not None:
-            yield event.time, event.measurement
+            yield event.measurement.free_at or event.time, event.measurement
