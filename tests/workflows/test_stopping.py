@@ -32,7 +32,7 @@ class SideBySide:
 
     async def _wait(self, number: int) -> None:
         if number % 2:
-            await together(workflow.sleep(LONG))  # as deep as the activity, which is a task of its own
+            await workflow.sleep(LONG)
         else:
             await workflow.execute_activity("of_nobody", task_queue="nobody", start_to_close_timeout=LONG)
 
