@@ -89,10 +89,17 @@ def meetings(lanes: Sequence[LaneFacts]) -> tuple[Meeting, ...]:
     return tuple(Meeting(lanes=pair, path=path) for pair, path in found if path)
 
 
-def validator_hashes(files: Sequence[NamedFile], tree: CommitTree) -> tuple[list[FileHash], list[tuple[int, str, str]]]:
-    """The hashes of the validator's files in a commit's tree, and for each that cannot be: index, why, mend."""
+def validator_hashes(
+    files: Sequence[NamedFile | None], tree: CommitTree
+) -> tuple[list[FileHash], list[tuple[int, str, str]]]:
+    """The hashes of the validator's files in a commit's tree, and for each that cannot be: index, why, mend.
+
+    None stands for a file that is refused already.
+    """
     hashes, wrong = [], []
     for index, file in enumerate(files):
+        if file is None:
+            continue
         found = tree.sha256(file.path)
         if found is None:
             wrong.append(

@@ -125,7 +125,7 @@ def _entry(at: At, value: Any) -> dict[str, Any]:
     return fields
 
 
-def _globs(at: At, value: Any) -> list[str]:
+def protected_globs(at: At, value: Any) -> list[str]:
     """Globs; `auto`, which holds anyhow, is no glob."""
     return [] if value == "auto" else [glob for glob in listed(text)(at, value) if glob != "auto"]
 
@@ -135,7 +135,7 @@ CAMPAIGN_KEYS = {
     "incumbent": Key(revision, "the commit that the first round starts from: a branch, a tag or an id", needed=True),
     "metric": Key(_metric, "{name: …, direction: lower, unit: ms}", needed=True),
     "gates": Key(gates, "{pairs: 8, repetitions: 3, sigmas: 2, rollback: 1%, noise: 5%, validator: […]}"),
-    "protected": Key(_globs, "a list of globs that belong to no lane"),
+    "protected": Key(protected_globs, "a list of globs that belong to no lane"),
     "commands": Key(_commands, "{benchmark: LINE}, and any of setup, probe, build, smoke, validate", needed=True),
     "entries": Key(listed(_entry), "a list of {id: …, plane: …, hypothesis: …, headroom: …}", needed=True),
 }

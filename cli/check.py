@@ -1,4 +1,4 @@
-"""`orch check`: validate a contract, a campaign or a round plan."""
+"""`orch check`: validate a contract, a campaign, a round plan or a pilot."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from .params import json_option
 from .talk import clean, out, out_json, plural, say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..activities.home import Home
+    from ..activities.repository import Repository
     from ..workflows.model.contract import Contract
-    from .round_plan import CheckedRound
+    from .checked import Checked
+    from .file_kinds import FileKind
     from .yaml_lines import Document
 
 
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def check(file: Path, repo: Path, *, as_json: bool) -> None:
-    """Validate FILE, a contract, a campaign or a round plan, told apart by their keys.
+    """Validate FILE, a contract, a campaign, a round plan or a pilot, told apart by their keys.
 
     Every refusal with its line and the mend, else warnings, the digest and what is protected.
     """
@@ -34,7 +39,7 @@ def check(file: Path, repo: Path, *, as_json: bool) -> None:
         case FileKind.CONTRACT:
             _check_contract(file, repo, as_json=as_json)
         case kind:
-            _check_round(file, repo, alone=kind is FileKind.CAMPAIGN, as_json=as_json)
+            _check_round(file, repo, kind, as_json=as_json)
 
 
 def _check_contract(file: Path, repo: Path, *, as_json: bool) -> None:
@@ -78,16 +83,18 @@ def _carried(repo: Path, contract: Contract, document: Document) -> list[str]:
     return suggestions(found, contract.carry)
 
 
-def _check_round(file: Path, repo: Path, *, alone: bool, as_json: bool) -> None:
-    """A round plan with its campaign, or a campaign alone."""
+def _check_round(file: Path, repo: Path, kind: FileKind, *, as_json: bool) -> None:
+    """A round plan with its campaign, a campaign alone, or a pilot with all it names."""
     from ..activities.repository import inspect
     from ..worker.settings import load_settings
+    from .pilot_file import check_pilot
     from .round_plan import check_campaign_alone, check_round
 
-    look = check_campaign_alone if alone else check_round
-    checked = look(file, inspect(repo), load_settings().home)
+    looks: dict[str, Callable[[Path, Repository, Home], Checked]]
+    looks = {"campaign": check_campaign_alone, "round": check_round, "pilot": check_pilot}
+    checked = looks[kind](file, inspect(repo), load_settings().home)
     if as_json:
-        out_json(_told(checked, "campaign" if alone else "round"))
+        out_json(_told(checked, kind))
     elif checked.digest:
         out(f"{file}: {checked.summary}, digest {checked.digest}")
         for fact in checked.facts:
@@ -101,7 +108,7 @@ def _check_round(file: Path, repo: Path, *, alone: bool, as_json: bool) -> None:
         raise SystemExit(ExitStatus.REFUSED)
 
 
-def _told(checked: CheckedRound, kind: str) -> dict[str, Any]:
+def _told(checked: Checked, kind: str) -> dict[str, Any]:
     def rows(which: str) -> list[dict[str, Any]]:
         return [
             {"file": document.name, **vars(told)}

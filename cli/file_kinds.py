@@ -8,6 +8,7 @@ from pathlib import Path
 from .campaign_file import CAMPAIGN_KEYS
 from .contract_file import KEYS
 from .nearest import nearest
+from .pilot_file import PILOT_KEYS
 from .round_file import ROUND_KEYS
 from .yaml_lines import read_yaml
 
@@ -18,12 +19,14 @@ class FileKind(StrEnum):
     CONTRACT = "contract"
     CAMPAIGN = "campaign"
     ROUND = "round"
+    PILOT = "pilot"
 
 
 _KEYS = {
     FileKind.CONTRACT: frozenset(KEYS),
     FileKind.CAMPAIGN: frozenset(CAMPAIGN_KEYS),
     FileKind.ROUND: frozenset(ROUND_KEYS),
+    FileKind.PILOT: frozenset(PILOT_KEYS),
 }
 
 

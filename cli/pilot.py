@@ -12,7 +12,7 @@ import click
 from .exits import ExitStatus
 from .params import json_option
 from .session import ask
-from .talk import out, out_json, plural, say
+from .talk import clean, out, out_json, plural, say
 
 if TYPE_CHECKING:
     from ..activities.repository import Repository
@@ -62,7 +62,7 @@ def _compare(file: Path, options: RoundOptions, repository: Repository, *, dry_r
     home = load_settings().home
     plan = _checked(file, options, repository)
     if dry_run:
-        _show(plan)
+        _show(plan, as_json=as_json)
         return
     preflight_round(request_of(plan.round, options, repository, home), repository, home)
 
@@ -82,24 +82,34 @@ def _compare(file: Path, options: RoundOptions, repository: Repository, *, dry_r
 
 
 def _checked(file: Path, options: RoundOptions, repository: Repository) -> PilotPlan:
-    """The frozen pilot; RefusedError with every refusal of its file, or else of the round plan's."""
+    """The frozen pilot, its warnings told; RefusedError with every refusal of the three files."""
     from ..worker.settings import load_settings
     from .pilot_file import check_pilot
 
-    plan, document, checked = check_pilot(file, repository, load_settings().home, sandbox=options.sandbox)
-    if plan is not None:
-        return plan
-    raise document.error() if document.refusals or checked is None else checked.error()
+    checked = check_pilot(file, repository, load_settings().home, sandbox=options.sandbox)
+    if checked.plan is None:
+        raise checked.error()
+    for warning in checked.warnings:
+        say(f"warning: {clean(warning)}")
+    return checked.plan
 
 
-def _show(plan: PilotPlan) -> None:
+def _show(plan: PilotPlan, *, as_json: bool) -> None:
     from ..workflows.rules.pilot import order
     from .pilot_plans import round_of, run_of, steps
 
+    runs = {
+        f"{arm.value}{pair + 1}": [
+            run_of(round_of(plan, arm, pair, step, plan.round.incumbent)) for step in range(steps(plan, arm))
+        ]
+        for arm, pair in order(plan.repetitions)
+    }
+    if as_json:
+        out_json({"pilot": plan.id, "digest": plan.digest, "plan": plan, "runs": runs})
+        return
     out(f"pilot {plan.id}, {plural(plan.repetitions, 'repetition')}, digest {plan.digest}")
-    for arm, pair in order(plan.repetitions):
-        rounds = [round_of(plan, arm, pair, step, plan.round.incumbent) for step in range(steps(plan, arm))]
-        out(f"{arm.value}{pair + 1}  {'  '.join(run_of(one) for one in rounds)}")
+    for name, rounds in runs.items():
+        out(f"{name}  {'  '.join(rounds)}")
 
 
 def _replay(run: str, options: RoundOptions, repository: Repository, *, as_json: bool) -> None:
@@ -110,7 +120,7 @@ def _replay(run: str, options: RoundOptions, repository: Repository, *, as_json:
     async def play(client: Client) -> Replay:
         recorded = await all_events(client.link, run)
         plan = replay_of(run, recorded)
-        say(f"replaying {plural(sum('read-tree' in lane.agent for lane in plan.lanes), 'lane')} of {run}")
+        say(f"replaying {plural(len(plan.lanes), 'lane')} of {run}")
         player = Player(client, options, repository)
         ledger = await player(plan)
         return Replay(recorded=queue_of(run, recorded), replayed=queue_of(player.last, ledger))

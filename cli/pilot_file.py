@@ -7,11 +7,14 @@ from typing import Any
 
 from ..activities.home import Home
 from ..activities.repository import Repository
+from ..workflows.errors import RefusedError
 from ..workflows.model.round.pilot import Arm, PilotPlan, PilotRule
 from ..workflows.model.round.plan import Direction
+from .checked import CheckedPilot
 from .pilot_plans import copy_of
-from .round_plan import CheckedRound, check_round
-from .yaml_lines import Document, read_yaml
+from .round_plan import check_round
+from .talk import plural
+from .yaml_lines import read_yaml
 from .yaml_tables import At, Key, build, table
 from .yaml_values import NAME, SHARE, integer, name, number, share, text
 
@@ -32,28 +35,38 @@ PILOT_KEYS = {
 _RULE = frozenset({"target", "fraction", "threshold", "sigmas"})
 
 
-def check_pilot(
-    file: Path, repository: Repository, home: Home, *, sandbox: bool = True
-) -> tuple[PilotPlan | None, Document, CheckedRound | None]:
-    """The pilot (None when refused), its document, and what came of the round plan; RefusedError without a file."""
+def check_pilot(file: Path, repository: Repository, home: Home, *, sandbox: bool = True) -> CheckedPilot:
+    """Read, check and compile; what is refused stands in the documents. RefusedError without a file."""
     document = read_yaml(file)
+    checked, at = CheckedPilot(document), At(document)
     if document.refusals and document.data is None:
-        return None, document, None
+        return checked
     if not isinstance(document.data, dict):
         document.refuse((), "a pilot is a mapping", f"write {', '.join(f'`{key}:`' for key in PILOT_KEYS)}")
-        return None, document, None
-    at = At(document)
+        return checked
     fields = table(at, document.data, PILOT_KEYS)
     rule = build(at, PilotRule, {key: value for key, value in fields.items() if key in _RULE}, PILOT_KEYS)
-    named = fields.get("plan")
-    checked = check_round(file.parent / named, repository, home, sandbox=sandbox) if named else None
-    if rule is None or checked is None or checked.plan is None:
-        return None, document, checked
-    whole: dict[str, Any] = {key: value for key, value in fields.items() if key not in _RULE | {"plan"}}
-    pilot = build(at, PilotPlan, {**whole, "rule": rule, "round": checked.plan}, PILOT_KEYS)
+    try:
+        named = fields.get("plan")
+        checked.round = check_round(file.parent / named, repository, home, sandbox=sandbox) if named else None
+    except RefusedError as error:
+        at["plan"].refuse(f"cannot be read: {error.message}", error.hint)
+    if rule is not None and checked.round is not None and checked.round.plan is not None:
+        whole: dict[str, Any] = {key: value for key, value in fields.items() if key not in _RULE | {"plan"}}
+        pilot = build(at, PilotPlan, {**whole, "rule": rule, "round": checked.round.plan}, PILOT_KEYS)
+        _freeze(checked, pilot)
+    return checked
+
+
+def _freeze(checked: CheckedPilot, pilot: PilotPlan | None) -> None:
+    """Take the pilot when nothing speaks against it."""
     if pilot is not None:
-        _refuse_what_cannot_be(at, pilot)
-    return None if document.refusals else pilot, document, checked
+        _refuse_what_cannot_be(At(checked.document), pilot)
+    if pilot is None or checked.round is None or checked.document.refusals:
+        return
+    checked.plan, checked.digest = pilot, pilot.digest
+    checked.protected, checked.facts = checked.round.protected, checked.round.facts
+    checked.summary = f"pilot {pilot.id} of {checked.round.summary}, {plural(pilot.repetitions, 'repetition')}"
 
 
 def _refuse_what_cannot_be(at: At, pilot: PilotPlan) -> None:

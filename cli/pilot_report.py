@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import expm1
 from statistics import fmean, median
 
+from ..workflows.gains import share
 from ..workflows.model.base import Value
 from ..workflows.model.round.pilot import Arm, Decision, PilotPlan, PilotRule, PilotRun, Speed, Spread
 from ..workflows.model.round.plan import Direction
@@ -119,34 +119,39 @@ def _per_arm(runs: Sequence[PilotRun], of: Callable[[PilotRun], float | None]) -
 def report_lines(shown: PilotReport, direction: Direction) -> list[str]:
     """The report as text: the verdict, every run, medians and ranges, the model."""
     decision, rule = shown.decision, shown.rule
-    share = f"{rule.fraction:g} of {rule.target:.0%}"
+    aim = f"{rule.fraction:g} of {rule.target:.0%}"
     lines = [
         f"{shown.pilot}: {decision.label}",
         f"P (all lanes in one round) is {decision.verdict.value} than S (one lane per round)"
         if decision.verdict.value != "not distinguishable"
         else "P (all lanes in one round) and S (one lane per round) are not distinguishable",
         f"why: {decision.why}",
-        f"rule: {share} reached first in every pair, median time ratio below {rule.threshold:g}, gain not lower",
+        f"rule: {aim} reached first in every pair, median time ratio below {rule.threshold:g}, gain not lower",
         "",
         *columns([HEADINGS, *(_row(run, direction) for run in shown.runs)]),
         "",
-        *columns([("", *(f"{arm.value} median (range)" for arm in Arm)), *_spreads(shown)]),
+        *columns([("", *(f"{arm.value} median (range)" for arm in Arm)), *_spreads(shown, direction)]),
     ]
     ratio = decision.ratio
-    lines += [f"time ratio P/S: {_range(ratio, '{:.2f}')}"] if ratio else []
+    lines += [f"time ratio P/S: {_range(ratio, '{:.2f}'.format)}"] if ratio else []
     return [*lines, *_model_lines(shown.model)]
 
 
-def _spreads(shown: PilotReport) -> list[tuple[str, ...]]:
+def _spreads(shown: PilotReport, direction: Direction) -> list[tuple[str, ...]]:
     rows = {"time to target, s": shown.decision.times, "final gain": shown.decision.gains, **shown.measures}
+    scale = next((run.scale for run in shown.runs), "log")
+    forms: dict[str, Callable[[float], str]] = {"final gain": lambda gain: _gain(gain, scale, direction)}
     return [
-        (name.replace("_", " "), *(_range(found[arm], "{:.3g}") if arm in found else "-" for arm in Arm))
+        (
+            name.replace("_", " "),
+            *(_range(found[arm], forms.get(name, "{:.3g}".format)) if arm in found else "-" for arm in Arm),
+        )
         for name, found in rows.items()
     ]
 
 
-def _range(found: Spread, form: str) -> str:
-    return f"{form.format(found.median)} ({form.format(found.low)} to {form.format(found.high)})"
+def _range(found: Spread, show: Callable[[float], str]) -> str:
+    return f"{show(found.median)} ({show(found.low)} to {show(found.high)})"
 
 
 def _row(run: PilotRun, direction: Direction) -> tuple[str, ...]:
@@ -155,7 +160,7 @@ def _row(run: PilotRun, direction: Direction) -> tuple[str, ...]:
         f"{run.arm.value}{run.pair + 1}",
         "never" if run.reached_s is None else show_duration(run.reached_s),
         show_duration(run.ended_s),
-        _gain(run, direction),
+        _gain(run.gain, run.scale, direction),
         str(sum(lane.submissions for lane in run.lanes)),
         show_duration(fmean(run.waits_s)) if run.waits_s else "-",
         show_duration(run.device_s),
@@ -165,11 +170,11 @@ def _row(run: PilotRun, direction: Direction) -> tuple[str, ...]:
     )
 
 
-def _gain(run: PilotRun, direction: Direction) -> str:
+def _gain(gain: float, scale: str, direction: Direction) -> str:
     """A log ratio as the percentage of the incumbent's value that was won; a difference as it is."""
-    if run.scale != "log":
-        return f"{run.gain:.4g}"
-    return f"{-expm1(-run.gain) if direction is Direction.LOWER else expm1(run.gain):.1%}"
+    if scale != "log":
+        return f"{gain:.4g}"
+    return f"{share(gain, direction):.1%}"
 
 
 def _model_lines(model: ModelCheck | None) -> list[str]:

@@ -34,7 +34,7 @@ class Player:
 
     async def __call__(self, plan: RoundPlan) -> list[Event]:
         """Play one round. RefusedError when it cannot be started, or its id has another plan."""
-        from .round_plan import CheckedRound
+        from .checked import CheckedRound
         from .round_start import RoundStart, request_of
         from .yaml_lines import Document
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from ..workflows.errors import RefusedError
 from ..workflows.model.round.plan import Composition, DeviceSet, LaneBudget, LanePlan, RoundPlan
-from .campaign_file import gates
+from .campaign_file import gates, protected_globs
 from .yaml_lines import Document, read_yaml
 from .yaml_tables import At, Key, build, listed, table
 from .yaml_values import (
@@ -122,7 +122,7 @@ ROUND_KEYS = {
     "devices": Key(listed(_device), "a list of {name: …, cpus: …}", needed=True),
     "lanes": Key(listed(_lane), "a list of {id: …, entry: …, globs: […], agent: …}", needed=True),
     "gates": Key(gates, "gates that are tighter than the campaign's: {pairs: 12}"),
-    "protected": Key(listed(text), "a list of globs that belong to no lane, besides the campaign's"),
+    "protected": Key(protected_globs, "a list of globs that belong to no lane, besides the campaign's"),
     "composition": Key(choice(get_args(Composition)), "stepwise or strict"),
     "deadline": Key(duration, f"{DURATION}, at most 72h", "deadline_s"),
     "aa_every": Key(integer, "a number from 1 to 100"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from ..activities.trials.devices import LEAVE, crowded
 from ..activities.trials.devices import flaws as device_flaws
 from ..workflows.errors import RefusedError
 from ..workflows.model.round.campaign import Campaign, NamedFile, Record
-from ..workflows.model.round.facts import EntryFacts, Flaw, LaneFacts, PlanFacts, Source
+from ..workflows.model.round.facts import EntryFacts, LaneFacts, PlanFacts
 from ..workflows.model.round.plan import Entry, EntryStatus, FileHash, Gates, LanePlan, RoundPlan, digest_of
 from ..workflows.rules.campaign import last_rows
 from ..workflows.rules.round_plan import TIGHTER, loosened
 from .campaign_file import GATE_KEYS, check_campaign
+from .checked import CheckedRound
 from .round_file import ROUND_KEYS, RoundDraft, read_round
 from .round_protection import protection, sound_globs
 from .talk import clean, one_line, plural
@@ -30,55 +31,6 @@ from .yaml_tables import At, build
 
 Look = Callable[[str], str | None]
 """The full id of the commit that a name stands for."""
-
-
-@dataclass
-class CheckedRound:
-    """What came of a round plan's file.
-
-    Attributes:
-        document: the file.
-        other: its campaign's file; None when it is not there.
-        plan: the frozen plan; None when anything is refused, and of a campaign alone.
-        digest: of the plan, or of the campaign; empty when anything is refused.
-        summary: what it is, in a few words.
-        protected: the globs that belong to no lane.
-        facts: lines worth reading.
-    """
-
-    document: Document
-    other: Document | None = None
-    plan: RoundPlan | None = None
-    digest: str = ""
-    summary: str = ""
-    protected: tuple[str, ...] = ()
-    facts: list[str] = field(default_factory=list)
-
-    @property
-    def documents(self) -> tuple[Document, ...]:
-        """Both files, the plan's first."""
-        return (self.document, *([self.other] if self.other else []))
-
-    @property
-    def campaign(self) -> Document:
-        """The campaign's file, where there is one."""
-        return self.other or self.document
-
-    @property
-    def warnings(self) -> list[str]:
-        """A line for each warning."""
-        return [line for document in self.documents for line in document.said(document.warnings)]
-
-    def error(self) -> RefusedError:
-        """All refusals as one error."""
-        lines = [line for document in self.documents for line in document.said(document.refusals)]
-        return RefusedError("\n".join(lines), hint=f"`orch check {self.document.name}` lists every refusal")
-
-    def note(self, flaws: Iterable[Flaw]) -> None:
-        """Tell flaws at their lines."""
-        for flaw in flaws:
-            document = self.campaign if flaw.source is Source.CAMPAIGN else self.document
-            (document.warn if flaw.warning else document.refuse)(flaw.where, flaw.message, flaw.mend)
 
 
 def check_round(file: Path, repository: Repository, home: Home, *, sandbox: bool = True) -> CheckedRound:
@@ -266,7 +218,7 @@ def _gates(given: _Compiling) -> tuple[Gates, tuple[FileHash, ...]]:
     given.checked.note(loosened(given.campaign.gates, sound))
     at = At(document)["gates"]
     limits = build(at, Gates, {**given.campaign.gates.model_dump(), **sound}, GATE_KEYS) or given.campaign.gates
-    own = [file for file in given.draft.gates.get("validator", ()) if file is not None]
+    own = given.draft.gates.get("validator", ())
     files = [
         *_hashes(given.campaign.validator, given.checked.campaign, given.tree),
         *_hashes(own, document, given.tree),
@@ -274,7 +226,7 @@ def _gates(given: _Compiling) -> tuple[Gates, tuple[FileHash, ...]]:
     return limits, tuple({file.path: file for file in files}.values())
 
 
-def _hashes(files: Iterable[NamedFile], document: Document, tree: CommitTree) -> list[FileHash]:
+def _hashes(files: Iterable[NamedFile | None], document: Document, tree: CommitTree) -> list[FileHash]:
     hashes, wrong = validator_hashes(list(files), tree)
     for index, why, mend in wrong:
         document.refuse(("gates", "validator", index), why, mend)

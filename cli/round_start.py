@@ -27,12 +27,13 @@ from ..workflows.model.round.plan import RoundPlan
 from ..workflows.model.round.request import RoundRequest
 from ..workflows.model.view import RunStatus
 from . import preflight
+from .checked import CheckedRound
 from .link import RPC_TIMEOUT, Link
 from .listing import KIND, REPO, STATUS
 from .placing import priority
 from .plan import promote_target
 from .round_options import RoundOptions
-from .round_plan import CheckedRound, check_round
+from .round_plan import check_round
 from .runs import refuse_busy_tree
 
 KIND_OF_RUN = "round"

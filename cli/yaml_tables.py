@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from ..workflows.model.base import Value
 from .nearest import nearest, offer
@@ -101,7 +102,7 @@ def build(at: At, model: type[V], fields: Mapping[str, Any], keys: Keys) -> V | 
         made = model.model_validate(dict(fields))
     except ValidationError as error:
         for detail in error.errors():
-            _refuse(at, detail["loc"], detail["msg"], keys)
+            _refuse(at, detail["loc"], _told(detail), keys)
         return None
     return made if at.sound else None
 
@@ -132,7 +133,16 @@ def _refuse(at: At, where: tuple[str | int, ...], message: str, keys: Keys) -> N
     if key:
         place.refuse(said[:1].lower() + said[1:], f"write {keys[key].wants}")
     else:
-        at.document.refuse(at.place, f"{_of(at)}{said}")
+        fault, _, mend = said.partition(": ")
+        at.document.refuse(at.place, f"{_of(at)}{fault}", mend)
+
+
+def _told(detail: ErrorDetails) -> str:
+    """What the model refused; of a list with too many items without the model's own words for it."""
+    if detail["type"] != "too_long":
+        return detail["msg"]
+    limits = detail["ctx"]
+    return f"has {limits['actual_length']} items, of {limits['max_length']} at most"
 
 
 def _along(one: Place, other: Place) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,6 @@ from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.cli.main import cli
 from orch.cli.pilot_file import check_pilot
-from orch.workflows.errors import RefusedError
 from orch.workflows.model.round.pilot import PilotPlan, PilotRule
 
 GOOD = "pilot: speed\nplan: round.yaml\nrepetitions: 4\ntarget: 30%\nfraction: 0.9\nthreshold: 0.7\n"
@@ -30,8 +30,8 @@ def repo(rounds: ModuleType, tmp_path: Path) -> Path:
 def check(repo: Path, home: Home, text: str) -> tuple[PilotPlan | None, Any]:
     file = repo.parent / "pilot.yaml"
     file.write_text(text)
-    plan, document, _ = check_pilot(file, inspect(repo), home)
-    return plan, document
+    checked = check_pilot(file, inspect(repo), home)
+    return checked.plan, checked.document
 
 
 def test_file_means_what_it_says(repo: Path, home: Home) -> None:
@@ -90,9 +90,45 @@ def test_single_lane_is_no_pilot(repo: Path, home: Home, rounds: ModuleType) -> 
     assert "one lane" in document.refusals[0].message
 
 
-def test_missing_round_plan_is_refused(repo: Path, home: Home) -> None:
-    with pytest.raises(RefusedError, match="nowhere"):
-        check(repo, home, GOOD.replace("round.yaml", "nowhere.yaml"))
+def test_missing_round_plan_is_refused_at_its_line(repo: Path, home: Home) -> None:
+    plan, document = check(repo, home, GOOD.replace("round.yaml", "nowhere.yaml"))
+
+    assert plan is None
+    (refusal,) = document.refusals
+    assert refusal.line == 2
+    assert "nowhere.yaml: no such file" in refusal.message
+
+
+def test_faults_of_all_three_files_are_told_together(repo: Path, home: Home) -> None:
+    (repo.parent / "pilot.yaml").write_text(GOOD.replace("0.7", "1.5"))
+    for name, old, new in (("round.yaml", "aa_every: 6", "aa_every: 0"), ("campaign.yaml", "unit: ms", "unit: ''")):
+        text = (repo.parent / name).read_text()
+        assert old in text
+        (repo.parent / name).write_text(text.replace(old, new))
+
+    found = check_pilot(repo.parent / "pilot.yaml", inspect(repo), home).error().message.splitlines()
+
+    assert [line.partition(":")[0].rpartition("/")[2] for line in found] == [
+        "pilot.yaml",
+        "round.yaml",
+        "campaign.yaml",
+    ]
+
+
+def test_orch_check_knows_a_pilot_by_its_keys(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(repo, Home(repo.parent / "state"), GOOD)
+    monkeypatch.chdir(repo)
+
+    good = CliRunner().invoke(cli, ["check", "../pilot.yaml"])
+    (repo.parent / "pilot.yaml").write_text(GOOD.replace("plan: round.yaml", "paln: round.yaml"))
+    bad = CliRunner().invoke(cli, ["check", "../pilot.yaml", "--json"])
+
+    words = "../pilot.yaml: pilot speed of round r1 of campaign synthetic, 2 lanes, 4 repetitions, digest "
+    assert (good.exit_code, good.stdout[: len(words)]) == (0, words)
+    assert (bad.exit_code, json.loads(bad.stdout)["kind"]) == (2, "pilot")
+    assert json.loads(bad.stdout)["refusals"] == [
+        {"file": "../pilot.yaml", "line": 2, "message": "unknown key `paln`", "mend": "did you mean `plan`?"}
+    ]
 
 
 def test_dry_run_shows_every_round_in_its_order(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +144,9 @@ def test_dry_run_shows_every_round_in_its_order(repo: Path, monkeypatch: pytest.
         "S2  round-synthetic-speed-s2-parse  round-synthetic-speed-s2-layout",
         "P2  round-synthetic-speed-p2-r1",
     ]
+    told = json.loads(CliRunner().invoke(cli, ["pilot", "../pilot.yaml", "--dry-run", "--json"]).stdout)
+    assert told["runs"]["S1"] == ["round-synthetic-speed-s1-parse", "round-synthetic-speed-s1-layout"]
+    assert list(told["runs"]) == ["P1", "S1", "S2", "P2"]
 
 
 @pytest.mark.parametrize("words", [[], ["pilot.yaml", "--replay", "round-x"]])

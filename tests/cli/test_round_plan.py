@@ -19,8 +19,9 @@ from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.activities.store import Store
 from orch.cli.campaign_file import CAMPAIGN_KEYS, COMMANDS_KEYS, ENTRY_KEYS, GATE_KEYS, METRIC_KEYS
+from orch.cli.checked import CheckedRound
 from orch.cli.round_file import DEVICE_KEYS, LANE_KEYS, ROUND_KEYS
-from orch.cli.round_plan import CheckedRound, check_round
+from orch.cli.round_plan import check_round
 from orch.workflows.model.round.campaign import RecordRound, Revision
 from orch.workflows.model.round.plan import EntryStatus, RoundPlan
 from orch.workflows.model.round.trial import Noise, Scale
@@ -197,7 +198,7 @@ REFUSED: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "gates out of range": (
         [("deadline: 2h", "gates: {pairs: 9}")],
-        ["15: `gates`: pairs must be even"],
+        ["15: `gates`: pairs must be even, half of them in each order (write an even number)"],
     ),
     "another hash of the validator": (
         [("deadline: 2h", f"gates: {{validator: [{{path: bench/check.py, sha256: {'0a' * 32}}}]}}")],
@@ -250,7 +251,35 @@ def test_refusals_name_file_line_and_mend(
     assert [line.startswith(f"r01.yaml:{start}") for line, start in zip(found, expected, strict=True)] == [
         True for _ in expected
     ], found
-    assert all(line.endswith(")") for line in found if "must be even" not in line)
+    assert all(line.endswith(")") for line in found)
+
+
+def test_more_lanes_than_a_round_has_are_refused_in_plain_words(optimized: Any, home: Home) -> None:
+    data = yaml.safe_load(optimized.round.read_text())
+    data["lanes"] += [{**data["lanes"][1], "id": f"fmt-{n}"} for n in range(15)]
+    optimized.round.write_text(yaml.safe_dump(data, sort_keys=False))
+
+    (line,) = [line for line in refusals(look(optimized, home)) if "`lanes`" in line]
+
+    assert line.partition(" ")[2].startswith("`lanes` has 17 items, of 16 at most (write a list")
+
+
+def test_second_fault_in_a_list_stands_at_its_own_line(optimized: Any, home: Home) -> None:
+    optimized.edit(("deadline: 2h", "gates:\n  validator:\n    - ../out\n    - gone.py"))
+
+    found = refusals(look(optimized, home))
+
+    assert [line[: len(start)] for line, start in zip(found, LISTED, strict=True)] == LISTED
+
+
+LISTED = ["r01.yaml:17: item 1 of `gates.validator` leaves", "r01.yaml:18: `gone.py` is no file"]
+
+
+def test_protected_auto_in_a_round_is_what_holds_without_it(optimized: Any, home: Home) -> None:
+    before = compiled(optimized, home).protected
+    optimized.edit(("deadline: 2h", "protected: [auto, NEWS]"))
+
+    assert set(compiled(optimized, home).protected) == {*before, "NEWS"}
 
 
 CAMPAIGNS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {

@@ -81,9 +81,9 @@ class Gates(Value):
     @model_validator(mode="after")
     def _orders_are_balanced(self) -> Self:
         if self.pairs % 2:
-            raise ValueError("pairs must be even: half of them run in each order")
+            raise ValueError("pairs must be even, half of them in each order: write an even number")
         if self.pairs * self.repetitions > MAX_RUNS:
-            raise ValueError(f"pairs times repetitions must be at most {MAX_RUNS}")
+            raise ValueError(f"pairs times repetitions must be at most {MAX_RUNS}: lower one of them")
         return self
 
 
