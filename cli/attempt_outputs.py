@@ -12,7 +12,15 @@ from ..activities.agents.preparing import AGENT, PROMPT
 from ..activities.agents.registry import resolve
 from ..workflows.errors import RefusedError
 from ..workflows.model.attempt import AttemptKey
-from ..workflows.model.event import AttemptStarted, BaselineMeasured, Event, GateMeasured, HeadReviewed, RunStarted
+from ..workflows.model.event import (
+    AttemptStarted,
+    AttemptWaiting,
+    BaselineMeasured,
+    Event,
+    GateMeasured,
+    HeadReviewed,
+    RunStarted,
+)
 from .outputs import Form, Output, Plain, Told
 from .selection import measured
 from .transcript import Transcript
@@ -46,6 +54,10 @@ class Subject:
         if self.review:
             return any(isinstance(e, HeadReviewed) and e.ordinal == self.key.iteration for e in events)
         return not self.key.candidate or measured(events, self.key) is not None
+
+    def rests(self, event: Event) -> bool:
+        """Whether the event says that its agent waits for the provider."""
+        return isinstance(event, AttemptWaiting) and event.attempt == self.key
 
     def jobs(self) -> list[Path]:
         """The folders of set-up, the agent's launches and the measurement's set-up."""

@@ -11,7 +11,7 @@ from ..workflows.model.event import Event
 from .client import Client
 from .event_lines import event_line
 from .exits import status_of
-from .talk import out, out_json, say
+from .talk import out, out_json, say, screen_width
 from .views import AnyView, lines_of
 
 Show = Callable[[list[Event]], None]
@@ -32,7 +32,7 @@ def finish(view: AnyView, *, as_json: bool, link: str = "") -> NoReturn:
     if as_json:
         out_json(view)
     else:
-        out("\n".join(lines_of(view, link=link)))
+        out("\n".join(lines_of(view, link=link, width=screen_width())))
     raise SystemExit(status_of(view))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import click
 
 from .params import run_argument
 from .session import ask, run_goes_on
-from .talk import say
+from .talk import say, screen_width
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,8 +94,7 @@ async def _logs(client: Client, wanted: Wanted) -> None:
     subject = _subject(run_folder, events, wanted)
     await asyncio.to_thread(_fetch, client, events, subject)
     say(f"{subject}: {subject.folder}")
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    outputs, printer = Outputs(subject, raw=wanted.raw, width=width), Printer(debug=wanted.debug)
+    outputs, printer = Outputs(subject, raw=wanted.raw, width=screen_width()), Printer(debug=wanted.debug)
     if outputs.trouble:
         say(f"warning: {outputs.trouble}: its output is shown as it is")
     if wanted.prompt:
@@ -152,7 +149,7 @@ def _subject(run_folder: Path, events: list[Event], wanted: Wanted) -> Subject:
     from .views import refuse_foreign, view_of
 
     view = view_of(events)
-    refuse_foreign(view, of_goal=wanted.of_goal, of_round=bool(wanted.of_round))
+    refuse_foreign(view, of_goal=wanted.of_goal, of_round=wanted.of_round)
     if isinstance(view, RoundView):
         return _round_subject(run_folder, events, view, wanted)
     if wanted.review:
@@ -204,12 +201,11 @@ async def _follow(client: Client, events: list[Event], subject: Subject, outputs
 
 
 async def _until_over(client: Client, events: list[Event], subject: Subject) -> None:
-    from ..workflows.model.event import AttemptWaiting
     from .event_lines import event_line
 
     async for event in client.events(subject.key.run, since=len(events)):
         events.append(event)
-        if isinstance(event, AttemptWaiting) and event.attempt == subject.key:
-            say(event_line(event))
+        if subject.rests(event):
+            say(event_line(event, events[0]))
         if subject.over(events):
             return

@@ -8,7 +8,7 @@ import click
 
 from .params import json_option, run_argument
 from .session import ask
-from .talk import clean, out, out_json
+from .talk import clean, out, out_json, screen_width
 
 if TYPE_CHECKING:
     from .client import Client
@@ -45,7 +45,7 @@ def show(run: str, *, as_json: bool) -> None:
         if as_json:
             out_json(view)
         else:
-            out("\n".join(lines_of(view, link=await client.link.page_of(run))))
+            out("\n".join(lines_of(view, link=await client.link.page_of(run), width=screen_width())))
 
     ask(look)
 

@@ -14,11 +14,11 @@ HEADINGS = ("rank", "candidate", "agent", "rungs", "paths", "cost", "time", "rea
 """The columns of the table that answers who won and why."""
 
 
-def run_lines(view: RunView, *, link: str = "", width: int = 0) -> list[str]:
-    """The whole run: head, one table per iteration, result, and one `next:` line. `width` 0 cuts nothing."""
+def run_lines(view: RunView, *, link: str = "") -> list[str]:
+    """The whole run: head, one table per iteration, result, and one `next:` line."""
     lines = [*_head(view, link), ""]
     for iteration in view.iterations:
-        lines += [*iteration_lines(iteration, width), ""]
+        lines += [*iteration_lines(iteration), ""]
     lines += _result(view)
     step = next_step(view)
     return [*lines, f"next: {step}"] if step else lines
@@ -38,6 +38,20 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows as aligned text; the last column is not padded."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def fitted(rows: Sequence[Sequence[str]], width: int, spare: Sequence[str], last: int) -> list[str]:
+    """Rows as aligned text; columns by these headings go, the first one first, as long as the last one has no room.
+
+    `width` is how wide the text may be, 0 keeps all columns; `last` is what the last column, its words, needs of it.
+    """
+    table = [tuple(row) for row in rows]
+    for heading in spare:
+        if not width or max(map(len, columns([(*row[:-1], "") for row in table]))) + last <= width:
+            break
+        place = table[0].index(heading)
+        table = [(*row[:place], *row[place + 1 :]) for row in table]
+    return columns(table)
 
 
 def cut(line: str, width: int) -> str:

@@ -50,6 +50,10 @@ class RoundSubject(Subject):
             case _:
                 return False
 
+    def rests(self, event: Event) -> bool:
+        """Whether the event says that the lane's agent waits for the provider."""
+        return isinstance(event, ev.LaneWaiting) and event.lane == self.lane
+
     def jobs(self) -> list[Path]:
         """The folders of its jobs."""
         found = [path.parent for path in self.folder.glob(f"*/{JOB}") if path.parent.name not in TREES]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ..workflows.gains import evaluation_text, gain_text, noise_text, ratio_text, unit_text
 from ..workflows.model.round.lane_view import LaneView, TicketView
 from ..workflows.model.round.plan import Direction
-from ..workflows.model.round.view import DeviceState, DeviceView, RerunView, RoundView, StepView
+from ..workflows.model.round.view import DeviceState, DeviceView, RerunView, RoundPhase, RoundView, StepView
+from ..workflows.round_details import OWN
 from .durations import show_duration
-from .render import agent_name, columns, cost, cut, promotion_lines
+from .render import agent_name, cost, fitted, promotion_lines
 from .round_words import (
     CAUSES,
     VERDICTS,
@@ -26,12 +27,31 @@ LANES = ("", "lane", "plane", "agent", "attempts", "tickets", "best", "cost", "t
 TICKETS = ("", "ticket", "gain", "in unit", "waited", "held", "state")
 STEPS = ("step", "lane", "alone", "here", "ratio (log)", "head", "result")
 
+SPARE_OF_LANES = ("agent", "time", "plane", "cost", "attempts")
+SPARE_OF_TICKETS = ("in unit", "held", "waited")
+SPARE_OF_STEPS = ("head", "alone")
+"""Columns that a narrow terminal does without, the first one first."""
+
+
+SHUT = {
+    RoundPhase.PREPARING: "not open yet",
+    RoundPhase.CALIBRATING: "not open yet: the incumbent is measured against itself",
+    RoundPhase.COMPOSING: "over: the composition is measured",
+    RoundPhase.RECORDING: "over",
+}
+"""What the queue is when it takes no tickets."""
+
 
 def round_lines(view: RoundView, *, link: str = "", width: int = 0) -> list[str]:
-    """The whole round: head, lanes, tickets, composition, result, and one `next:` line. `width` 0 cuts nothing."""
+    """The whole round: head, lanes, tickets, composition, result, and one `next:` line; of a `width`, 0 for any."""
     lines = [*_head(view, link), "", *queue_lines(view)]
-    for title, table in (("lanes", lane_table(view)), ("tickets", ticket_table(view)), *_composition(view)):
-        lines += ["", title, *(cut(line, width) for line in table)] if table else []
+    tables = {
+        "lanes": lane_table(view, width),
+        "tickets": ticket_table(view, width),
+        "composition": step_table(view, width),
+    }
+    for title, table in tables.items():
+        lines += ["", title, *table] if table else []
     lines += ["", *_result(view)]
     step = round_next_step(view)
     return [*lines, f"next: {step}"] if step else lines
@@ -39,26 +59,34 @@ def round_lines(view: RoundView, *, link: str = "", width: int = 0) -> list[str]
 
 def queue_lines(view: RoundView) -> list[str]:
     """The queue, and each device set: what it does, and how much of the time it was held."""
+    devices = [_device(view, device) for device in view.devices]
+    return devices if view.ended_at else [f"queue: {_queue(view)}", *devices]
+
+
+def _queue(view: RoundView) -> str:
+    if view.phase in SHUT:
+        return SHUT[view.phase]
     state = f"paused: {one_line(view.queue.why, 120)}" if view.queue.paused else "running"
-    waiting = "" if view.ended_at else f"queue: {state}, {plural(view.queue.length, 'ticket')} waiting"
-    return [*([waiting] if waiting else []), *(_device(view, device) for device in view.devices)]
+    return f"{state}, {plural(view.queue.length, 'ticket')} waiting"
 
 
-def lane_table(view: RoundView) -> list[str]:
+def lane_table(view: RoundView, width: int = 0) -> list[str]:
     """One line per lane."""
-    return columns([LANES, *(_lane(view, lane) for lane in view.lanes)]) if view.lanes else []
+    rows = [_lane(view, lane) for lane in view.lanes]
+    return fitted([LANES, *rows], width, SPARE_OF_LANES, 18) if rows else []
 
 
-def ticket_table(view: RoundView, newest: int = 0) -> list[str]:
+def ticket_table(view: RoundView, width: int = 0, newest: int = 0) -> list[str]:
     """One line per ticket, in the order in which they came; `newest` is how many at most, 0 for all."""
     tickets = sorted(view.tickets, key=lambda ticket: ticket.at)[-newest:]
-    return columns([TICKETS, *(_ticket(view, ticket) for ticket in tickets)]) if tickets else []
+    rows = [_ticket(view, ticket) for ticket in tickets]
+    return fitted([TICKETS, *rows], width, SPARE_OF_TICKETS, 30) if rows else []
 
 
-def step_table(view: RoundView) -> list[str]:
+def step_table(view: RoundView, width: int = 0) -> list[str]:
     """One line per step of the composition."""
     rows = [_step(view, number, step) for number, step in enumerate(view.steps, 1)]
-    return columns([STEPS, *rows]) if rows else []
+    return fitted([STEPS, *rows], width, SPARE_OF_STEPS, 30) if rows else []
 
 
 def round_summary(view: RoundView) -> str:
@@ -94,7 +122,7 @@ def _head(view: RoundView, link: str) -> Iterator[str]:
 
 def _device(view: RoundView, device: DeviceView) -> str:
     doing = {
-        DeviceState.IDLE: "idle",
+        DeviceState.IDLE: "" if view.phase in OWN else "idle",
         DeviceState.MEASURING: f"measuring {device.ticket}",
         DeviceState.WAITING: f"waits with {device.ticket}: {one_line(device.why, 100)}",
         DeviceState.PAUSED: f"paused: {one_line(device.why, 100)}",
@@ -102,7 +130,8 @@ def _device(view: RoundView, device: DeviceView) -> str:
     ahead = f", next {device.ahead}" if device.ahead else ""
     busy = "" if device.busy is None else f", {device.busy:.0%} of the time since the first ticket"
     held = f"held {show_duration(device.held_s)} by {plural(device.measurements, 'measurement')}{busy}"
-    return f"device {device.name}: " + (held if view.ended_at else f"{doing}{ahead}; {held}")
+    now = f"{doing}{ahead}; " if doing and not view.ended_at else ""
+    return f"device {device.name}: {now}{held}"
 
 
 def _lane(view: RoundView, lane: LaneView) -> tuple[str, ...]:
@@ -132,10 +161,6 @@ def _ticket(view: RoundView, ticket: TicketView) -> tuple[str, ...]:
         "-" if ticket.held_s is None else show_duration(ticket.held_s),
         ticket_words(ticket),
     )
-
-
-def _composition(view: RoundView) -> Iterator[tuple[str, list[str]]]:
-    yield "composition", step_table(view)
 
 
 def _step(view: RoundView, number: int, step: StepView) -> tuple[str, ...]:

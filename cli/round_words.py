@@ -128,6 +128,8 @@ def ticket_words(ticket: TicketView) -> str:
     if ticket.evaluation:
         return VERDICTS[ticket.evaluation.verdict] + (", picked" if ticket.picked else "")
     words = TICKET_STATES[ticket.state]
+    if ticket.state is TicketState.QUEUED and ticket.device and not ticket.put_back:
+        return f"{words}, next on {ticket.device}"
     times = {1: "once", 2: "twice"}.get(ticket.put_back, f"{ticket.put_back} times")
     return f"{words}, put back {times}: {ticket.device} was busy" if ticket.put_back else words
 

@@ -32,6 +32,14 @@ def out_json(value: BaseModel | Iterable[Any] | dict[str, Any]) -> None:
     click.echo(TypeAdapter[Any](Any).dump_json(value, indent=2).decode())
 
 
+def screen_width() -> int:
+    """How wide the terminal is that data goes to; 0 when it goes elsewhere."""
+    import shutil
+    import sys
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
 def clean(text: str) -> str:
     """Make foreign text safe to print: control and direction-changing characters become visible escapes."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

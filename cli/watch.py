@@ -8,7 +8,7 @@ import click
 
 from .params import json_option, run_argument
 from .session import ask, run_goes_on
-from .talk import out
+from .talk import out, screen_width
 
 if TYPE_CHECKING:
     from .client import Client
@@ -41,7 +41,7 @@ def _once(run: str, *, as_json: bool) -> None:
         for event in ask(lambda client: all_events(client.link, run)):
             out(event.model_dump_json())
     else:
-        out("\n".join(lines_of(ask(lambda client: client.look(run)))))
+        out("\n".join(lines_of(ask(lambda client: client.look(run)), width=screen_width())))
 
 
 def _lines(run: str) -> None:

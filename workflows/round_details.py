@@ -9,12 +9,15 @@ from .gains import UNKNOWN, evaluation_text, gain_text, noise_text, ratio_text
 from .markdown import cell, code, table
 from .model.round.lane_view import LaneView, TicketView
 from .model.round.ticket import TicketState
-from .model.round.view import DeviceState, DeviceView, RoundView
+from .model.round.view import DeviceState, DeviceView, RoundPhase, RoundView
 from .model.view import UsageView
 
 LANES = ("lane", "plane", "agent", "state", "attempts", "tickets", "best", "cost")
 TICKETS = ("ticket", "state", "gain", "waited", "why")
 STEPS = ("step", "lane", "result", "alone", "here", "ratio (log)")
+
+OWN = frozenset({RoundPhase.CALIBRATING, RoundPhase.COMPOSING})
+"""When device sets are held without any ticket."""
 
 
 def round_details(view: RoundView) -> str:
@@ -68,11 +71,11 @@ def _head(view: RoundView) -> Iterator[str]:
 
 def _queue(view: RoundView) -> str:
     paused = f"paused ({cell(view.queue.why, 200)}), " if view.queue.paused else ""
-    devices = "; ".join(_device(device) for device in view.devices)
+    devices = "; ".join(_device(view, device) for device in view.devices)
     return f"queue: {paused}{view.queue.length} waiting" + (f"; {devices}" if devices else "")
 
 
-def _device(device: DeviceView) -> str:
+def _device(view: RoundView, device: DeviceView) -> str:
     what = {
         DeviceState.IDLE: "",
         DeviceState.MEASURING: f" {device.ticket}",
@@ -80,11 +83,14 @@ def _device(device: DeviceView) -> str:
         DeviceState.PAUSED: f": {cell(device.why, 100)}",
     }[device.state]
     busy = "" if device.busy is None else f", held {device.busy:.0%} of the time"
-    return f"{device.name} {device.state.value}{what}{busy}"
+    silent = view.phase in OWN or view.ended_at
+    state = "" if device.state is DeviceState.IDLE and silent else f" {device.state.value}"
+    return f"{device.name}{state}{what}{busy}"
 
 
 def _lane(view: RoundView, lane: LaneView) -> tuple[str, ...]:
-    state = lane.end.value.replace("_", " ") if lane.end else lane.state.value
+    begun = "not begun" if lane.deadline is None else lane.state.value
+    state = lane.end.value.replace("_", " ") if lane.end else begun
     best = lane.best
     return (
         f"{'★ ' if lane.kept else ''}{lane.id}",

@@ -12,8 +12,9 @@ from orch.cli import round_words as words
 from orch.cli.event_lines import event_line
 from orch.cli.exits import ExitStatus, status_of
 from orch.cli.live import live_lines
+from orch.cli.render import cut
 from orch.cli.round_event_lines import round_line
-from orch.cli.round_render import round_lines
+from orch.cli.round_render import queue_lines, round_lines
 from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.promotion import PromoteMode
 from orch.workflows.model.reason import PromotionReason, Reason, RunReason
@@ -23,7 +24,7 @@ from orch.workflows.model.round.lane_view import LaneState
 from orch.workflows.model.round.plan import Direction, Metric
 from orch.workflows.model.round.ticket import Cause, TicketState
 from orch.workflows.model.round.trial import Evaluation, Judgement, Scale
-from orch.workflows.model.round.view import RoundView
+from orch.workflows.model.round.view import RoundPhase, RoundView
 from orch.workflows.model.view import PromotedView, RunStatus
 from orch.workflows.rules.round_projection import project_round
 
@@ -44,6 +45,52 @@ def test_a_round_reads_as_its_golden_file(name: str, golden: Golden) -> None:
 
 def test_the_live_table_shows_queue_devices_lanes_and_the_newest_tickets(golden: Golden) -> None:
     golden("live-table.txt", "\n".join(live_lines(view("live"), datetime(2026, 3, 4, 9, 5, tzinfo=UTC), 120)) + "\n")
+
+
+def test_a_narrow_terminal_does_without_spare_columns_and_keeps_the_words(golden: Golden) -> None:
+    lines = live_lines(view("live"), datetime(2026, 3, 4, 9, 5, tzinfo=UTC), 80, 23)
+
+    golden("live-table-80.txt", "".join(f"{cut(line, 80)}\n" for line in lines))
+    assert all("agent at work" in cut(line, 80) for line in lines[6:9])
+
+
+def test_a_low_terminal_shows_the_newest_tickets_that_it_has_room_for() -> None:
+    it = Story()
+    it.ready()
+    it.open()
+    names = [it.submit("tokens", str(n)) for n in range(30)]
+
+    lines = live_lines(project_round(it.events), datetime(2026, 3, 4, 9, 5, tzinfo=UTC), 80, 23)
+
+    shown = [name for name in names if any(name in line for line in lines)]
+    assert len(lines) == 23
+    assert shown == names[-len(shown) :]
+    assert len(shown) == 10
+
+
+def test_no_device_set_is_called_idle_while_it_is_held_without_a_ticket() -> None:
+    it = Story()
+    it.ready()
+    calibrating = queue_lines(project_round(it.events))
+    composing = queue_lines(view("composed").model_copy(update={"ended_at": None, "phase": RoundPhase.COMPOSING}))
+
+    assert calibrating[0] == "queue: not open yet: the incumbent is measured against itself"
+    assert composing[0] == "queue: over: the composition is measured"
+    assert not [line for line in (*calibrating, *composing) if "idle" in line]
+
+
+def test_a_ticket_that_is_built_ahead_waits_for_its_device_set() -> None:
+    it = Story()
+    it.ready()
+    it.open()
+    first, ahead = it.submit("tokens", "a"), it.submit("cache", "b")
+    it.take(first)
+    it.take(ahead)
+    seen = project_round(it.events)
+
+    assert [ticket.state for ticket in seen.tickets] == [TicketState.MEASURING, TicketState.QUEUED]
+    assert seen.queue.length == 1
+    assert [words.ticket_words(ticket) for ticket in seen.tickets] == ["measuring", "queued, next on cpu-a"]
 
 
 def test_every_event_has_its_line(golden: Golden) -> None:

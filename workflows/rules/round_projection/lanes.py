@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...model.budget import BindingState
@@ -18,12 +18,15 @@ from .reading import cut, every, last
 
 
 def lane_views(
-    events: Sequence[Event], plans: Iterable[LanePlan], *, over: bool
+    events: Sequence[Event], plans: Iterable[LanePlan], *, ahead: Container[str], over: bool
 ) -> tuple[tuple[LaneView, ...], tuple[str, ...], UsageView]:
-    """The lanes in the plan's order, warnings about their budgets, and what all of them used."""
+    """The lanes in the plan's order, warnings about their budgets, and what all of them used.
+
+    Tickets that are built `ahead` wait for their device set all the same.
+    """
     parts = _parts(events)
     used = {plan.id: sum((e.usage for e in every(parts[plan.id], ev.BindingSettled)), Usage()) for plan in plans}
-    views = tuple(_lane(plan, parts[plan.id], used[plan.id], over=over) for plan in plans)
+    views = tuple(_lane(plan, parts[plan.id], used[plan.id], ahead, over=over) for plan in plans)
     blind = (line for plan in plans for line in _blind(plan, parts[plan.id], used[plan.id]))
     return views, tuple(blind), UsageView.of(sum(used.values(), Usage()))
 
@@ -58,7 +61,7 @@ def _whose(event: Event, owner: dict[str, str]) -> Iterator[str]:
             return
 
 
-def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, *, over: bool) -> LaneView:
+def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, ahead: Container[str], *, over: bool) -> LaneView:
     started, ready, ended = last(events, ev.LaneStarted), last(events, ev.LaneReady), last(events, ev.LaneEnded)
     step, state = last(events, ev.StepComposed), LaneState.ENDED if over else _state(events)
     rest = last(events, ev.LaneWaiting) if state is LaneState.RESTING else None
@@ -72,7 +75,7 @@ def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, *, over: bool) -
         deadline=started.deadline if started else None,
         attempts=_attempts(events),
         max_attempts=plan.budget.attempts,
-        tickets=_tickets(plan.id, events),
+        tickets=_tickets(plan.id, events, ahead),
         max_submissions=plan.submissions,
         result=step.step.result if step else None,
         kept=last(events, ev.RoundDecided) is not None,
@@ -139,7 +142,7 @@ def _settled(event: ev.BindingSettled) -> AttemptView:
     )
 
 
-def _tickets(lane: str, events: Sequence[Event]) -> tuple[TicketView, ...]:
+def _tickets(lane: str, events: Sequence[Event], ahead: Container[str]) -> tuple[TicketView, ...]:
     """What became of a lane's tickets: each event adds to the facts of one, and the last word counts."""
     found: dict[str, dict[str, Any]] = {}
     queued: dict[str, float] = {}
@@ -152,6 +155,8 @@ def _tickets(lane: str, events: Sequence[Event]) -> tuple[TicketView, ...]:
         for ticket, facts in _told(lane, event, queued):
             found[ticket] |= facts
             found[ticket]["put_back"] += isinstance(event, ev.TicketPutBack)
+    for ticket in filter(ahead.__contains__, found):
+        found[ticket]["state"] = TicketState.QUEUED
     return tuple(TicketView(**facts) for facts in found.values())
 
 
