@@ -1,4 +1,4 @@
-"""Shells: a throw-away workspace that holds what an agent's held, in the same environment and sandbox."""
+"""Shells: a throw-away workspace that holds what an agent's holds or held, in the same environment and sandbox."""
 
 from __future__ import annotations
 
@@ -54,20 +54,24 @@ class Subject:
     """Whose tree is looked at.
 
     Attributes:
-        attempt: the candidate's attempt.
+        name: what it is called: `candidate 2 of iteration 1`, `lane parse`.
+        attempt: the candidate's attempt, or the lane's.
         store: where its commits lie.
         start: the commit its agent started from.
         commit: what its workspace held, or holds.
         contract: names the carried paths and the set-up.
         sandbox: whether commands run in the sandbox.
+        without: globs of what lies in the workspace, carried paths aside, and is no change of the agent's.
     """
 
+    name: str
     attempt: AttemptKey
     store: Store
     start: Sha
     commit: Sha
     contract: Contract
     sandbox: bool
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ class Shell:
         done = processes.run(command, timeout_s=RESTORE_S, stdin=b"".join(path + b"\0" for path in paths))
         if not done.exit.ok:
             said = done.stderr.decode(errors="replace").strip() or str(done.exit)
-            raise RefusedError(f"the candidate's change cannot be written: {said}")
+            raise RefusedError(f"the change of {self.of.name} cannot be written: {said}")
 
 
 @contextmanager
@@ -160,12 +164,11 @@ def view_of(subject: Subject, folder: Path) -> Sha:
     """What lies in the workspace of an attempt that is at work, as a commit that nothing pins; the agent goes on."""
     tree, index = folder / TREE, folder / INDEX
     if not tree.is_dir() or not (is_overlay(folder) or index.exists()):
-        raise RefusedError(
-            f"candidate {subject.attempt.candidate} has no tree now", hint=f"orch show {subject.attempt.run}"
-        )
+        raise RefusedError(f"{subject.name} has no workspace now", hint=f"orch show {subject.attempt.run}")
+    left_out = (*subject.contract.carry, *subject.without)
     for tries in range(1, TRIES + 1):
         try:
-            return take_view(subject.store, tree, commit=subject.start, index=index, carried=subject.contract.carry)
+            return take_view(subject.store, tree, commit=subject.start, index=index, carried=left_out)
         except RefusedError:
             if tries == TRIES:
                 raise

@@ -35,7 +35,7 @@ def diff(run: str, *, candidate: int | None, iteration: int | None, lane: str | 
 
         events = await all_events(client.link, run)
         view, named = view_of(events), candidate is not None or iteration is not None
-        refuse_foreign(view, of_goal=named, of_round=lane is not None or ticket is not None)
+        refuse_foreign(view, of_goal=named, of_round=(lane is not None) + (ticket is not None))
         if isinstance(view, RoundView):
             store, old, new = _round_ends(view, events, lane, ticket)
             return await asyncio.to_thread(Store(client.home, store).diff, old, new)

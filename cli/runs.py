@@ -1,6 +1,6 @@
 """What a client asks of runs: start, page through the ledger, view, update, cancel.
 
-Every kind of run answers to the same names: query `ledger`, updates `decide`, `extend` and `add_note`.
+Every kind of run answers to the query `ledger`; a goal run besides to the updates `decide`, `extend` and `add_note`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .nearest import nearest
 from .placing import priority, refuse_missing_host
 from .plan import GoalPlan
 from .talk import one_line
-from .views import AnyView, view_of
+from .views import AnyView, is_round, view_of
 
 V = TypeVar("V")
 
@@ -194,6 +194,9 @@ async def update(link: Link, run: str, name: str, value: Value, *, result: type[
             )
         )
     except WorkflowUpdateFailedError as error:
+        if is_round((await ledger_page(link, run, 0)).events):
+            hint = f"orch cancel {run} ends it; what comes next is another round"
+            raise RefusedError(f"{run} is a round: its plan is frozen", hint=hint) from error
         raise RefusedError(f"{run}: {_said(error)}", hint=f"orch show {run}") from error
     except RPCError as error:
         raise await refusal(link, run, error) from error

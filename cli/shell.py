@@ -1,4 +1,4 @@
-"""`orch shell`: look at a candidate's tree from the inside."""
+"""`orch shell`: look at the tree of a candidate or of a lane from the inside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,31 +19,33 @@ from .talk import clean, say
 if TYPE_CHECKING:
     from ..activities.home import Home
     from ..activities.shells import Shell, Subject
-    from ..workflows.model.event import Event
     from ..workflows.model.exit import Exit
     from .client import Client
+    from .shell_subject import Wanted
 
 
 @click.command()
 @run_argument
 @click.option("--candidate", type=int, help="Which candidate [default: the winner, else the newest].")
 @click.option("--iteration", type=int, help="Of which iteration [default: the newest].")
+@click.option("--lane", metavar="LANE", help="Of a round: what is in a lane's workspace, while it has one.")
+@click.option("--ticket", metavar="TICKET", help="Of a round: the incumbent with a ticket's files.")
 @click.argument("argv", metavar="[-- CMD…]", nargs=-1, type=click.UNPROCESSED)
-def shell(run: str, *, candidate: int | None, iteration: int | None, argv: tuple[str, ...]) -> None:
-    """Open a shell, or run CMD, in a copy of a candidate's workspace as its agent saw it.
+def shell(run: str, *, argv: tuple[str, ...], **which: Any) -> None:
+    """Open a shell, or run CMD, in a copy of a candidate's or lane's workspace as its agent saw it.
 
-    Carried paths and set-up, environment, sandbox and working directory are the agent's; secrets are not there. What is
-    changed there is thrown away at the end. The exit status is the command's.
+    Carried paths and set-up, environment, sandbox and working directory are the agent's; secrets are not there, nor is
+    a lane's `.orch/round`. What is changed there is thrown away at the end. The exit status is the command's.
     """
     from ..activities.shells import opened
+    from .shell_subject import Wanted
 
     argv = argv or (os.environ.get("SHELL") or "sh",)
-    home, subject = ask(lambda client: _subject(client, run, candidate, iteration))
+    home, subject = ask(lambda client: _subject(client, run, Wanted(**which)))
     with _ended_by_signals(), opened(home, subject) as there:
         _fill(there)
-        key = subject.attempt
         if sys.stdin.isatty():
-            say(f"candidate {key.candidate} of iteration {key.iteration}: changes made here are thrown away at the end")
+            say(f"{subject.name}: changes made here are thrown away at the end")
         ended = _run(there, argv)
     raise SystemExit(_status(ended, argv[0]))
 
@@ -87,39 +89,11 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-async def _subject(client: Client, run: str, candidate: int | None, iteration: int | None) -> tuple[Home, Subject]:
-    """Whose tree; refused, with what there is, when the candidate or its tree is not there."""
+async def _subject(client: Client, run: str, wanted: Wanted) -> tuple[Home, Subject]:
     import asyncio
 
     from .runs import all_events
+    from .shell_subject import subject_of
 
     events = await all_events(client.link, run)
-    return client.home, await asyncio.to_thread(_find, client.home, run, events, candidate, iteration)
-
-
-def _find(home: Home, run: str, events: list[Event], candidate: int | None, iteration: int | None) -> Subject:
-    from dataclasses import replace
-
-    from ..activities.artifacts import PREPARED
-    from ..activities.shells import Subject, view_of
-    from ..activities.store import Store
-    from ..workflows.errors import RefusedError
-    from ..workflows.model.event import IterationStarted
-    from ..workflows.model.goal import RunPrepared
-    from .selection import measured, select
-
-    key = select(run, events, candidate=candidate, iteration=iteration)
-    prepared = home.run(run) / PREPARED
-    if not prepared.exists():
-        raise RefusedError(f"the trees of {run} are not here", hint="they were collected, or lie on another host")
-    facts = RunPrepared.model_validate_json(prepared.read_text(encoding="utf-8"))
-    start = next(e.commit for e in events if isinstance(e, IterationStarted) and e.ordinal == key.iteration)
-    subject = Subject(key, Store(home, facts.store), start, start, facts.contract, facts.sandbox)
-    ended = measured(events, key)
-    if ended is None:
-        return replace(subject, commit=view_of(subject, home.attempt(key)))
-    if ended.snapshot is None:
-        raise RefusedError(
-            f"candidate {key.candidate} of iteration {key.iteration} left no tree", hint=f"orch logs {run}"
-        )
-    return replace(subject, commit=ended.snapshot.commit)
+    return client.home, await asyncio.to_thread(subject_of, client.home, run, events, wanted)

@@ -26,19 +26,21 @@ def view_of(events: Sequence[Event]) -> AnyView:
     return project_round(events) if is_round(events) else project(events)
 
 
-def refuse_foreign(view: AnyView, *, of_goal: bool, of_round: bool) -> None:
-    """Refuse options that name what only another kind of run has."""
+def refuse_foreign(view: AnyView, *, of_goal: bool, of_round: int) -> None:
+    """Refuse options that name what only another kind of run has; `of_round` is how many name a thing of a round."""
     if isinstance(view, RoundView) and of_goal:
         raise RefusedError(f"{view.id} is a round: it has no candidates", hint="name a --lane or a --ticket")
     if not isinstance(view, RoundView) and of_round:
         raise RefusedError(f"{view.id} is no round: it has no lanes", hint="name a --candidate")
+    if of_round > 1:
+        raise RefusedError("name one thing", hint="a ticket belongs to one lane: leave --lane out")
 
 
 def lines_of(view: AnyView, *, link: str = "", width: int = 0) -> list[str]:
-    """The view as text."""
+    """The view as text; a round's tables do without their spare columns where the `width` asks for it, 0 is any."""
     from .render import run_lines
     from .round_render import round_lines
 
     if isinstance(view, RoundView):
         return round_lines(view, link=link, width=width)
-    return run_lines(view, link=link, width=width)
+    return run_lines(view, link=link)

@@ -196,7 +196,13 @@ def test_promote_brings_the_chain_of_an_ended_round_to_a_branch(
         (("diff", ROUND, "--candidate", "1"), "is a round"),
         (("diff", ROUND, "--ticket", "r1-cache-655d1dec"), "was not taken in"),
         (("diff", "round-other-r1"), "the incumbent stays"),
+        (("diff", ROUND, "--lane", "cache", "--ticket", "x"), "name one thing"),
         (("shell", ROUND), "is a round"),
+        (("shell", ROUND, "--candidate", "1"), "is a round"),
+        (("shell", ROUND, "--lane", "token"), "no lane token"),
+        (("shell", ROUND, "--ticket", "r1-tokens-ffffffff"), "no ticket"),
+        (("shell", ROUND, "--lane", "cache", "--ticket", "x"), "name one thing"),
+        (("shell", ROUND, "--lane", "cache"), "the trees of round-parser-r1 are not here"),
         (("promote", "round-other-r1"), "has no new incumbent"),
         (("cancel", ROUND), "has ended"),
     ],
@@ -220,6 +226,7 @@ def test_options_of_rounds_are_refused_for_goals(orch: Any, ended: Home) -> None
 
     assert "is no round" in orch("logs", RUN, "--lane", "a").stderr
     assert "is no round" in orch("diff", RUN, "--ticket", "a").stderr
+    assert "is no round" in orch("shell", RUN, "--lane", "a").stderr
 
 
 class _Tags(HTMLParser):
