@@ -15,9 +15,11 @@ from .lane_steps import LaneSteps
 from .lanes import run_lane
 from .ledger import Ledger
 from .model.attempt import AttemptKey
+from .model.base import Sha
 from .model.event import LedgerPage, RunEnded, RunPromoted
 from .model.promotion import PromoteMode
 from .model.reason import RunReason
+from .model.round.campaign import RoundRecord
 from .model.round.event import RoundReady, RoundRecorded, RoundStarted, TicketQueued, TicketRejected
 from .model.round.plan import LanePlan
 from .model.round.request import RoundRequest
@@ -49,6 +51,7 @@ class Round:
         self._steps = RoundSteps(request, self._ledger)
         self._trials = Trials(self._steps)
         self._guard = Guard(self._ledger, self._trials)
+        self._recorded = False
         self._queue = TicketQueue(self._ledger, self._steps, self._trials, self._guard)
 
     @workflow.run
@@ -77,18 +80,18 @@ class Round:
     def tickets(self, lane: str) -> tuple[TicketStatus, ...]:
         """What a lane may know of its tickets, in order of arrival."""
         found = (ticket for ticket in self._state.tickets.values() if ticket.submission.lane == lane)
-        return tuple(self._told(ticket.status) for ticket in found)
+        return tuple(self._in_its_unit(ticket.status) for ticket in found)
 
     @workflow.update
     def submit(self, submission: Submission) -> TicketStatus:
         """Queue what a lane submitted, or say why not; the same files again change nothing."""
         known = self._state.tickets.get(submission.ticket)
         if known is not None:
-            return self._told(known.status).model_copy(update={"duplicate": True})
+            return self._in_its_unit(known.status).model_copy(update={"duplicate": True})
         refused = refusal(submission, self._desk(submission.lane), workflow.now().timestamp())
         if refused is None:
             self._ledger.record(TicketQueued, submission=submission)
-            return self._told(self._state.tickets[submission.ticket].status)
+            return self._in_its_unit(self._state.tickets[submission.ticket].status)
         cause, detail = refused
         if not self._state.ended:
             self._ledger.record(
@@ -100,7 +103,7 @@ class Round:
                 submission=submission,
             )
         status = TicketStatus(ticket=submission.ticket, state=TicketState.REJECTED, cause=cause, detail=detail)
-        return self._told(status)
+        return self._in_its_unit(status)
 
     @submit.validator
     def _may_submit(self, submission: Submission) -> None:
@@ -159,10 +162,7 @@ class Round:
         """Record what the round found, and bring a new incumbent to where it was asked to."""
         decided = self._state.decided
         incumbent = decided.incumbent if decided else None
-        at = workflow.now().isoformat(timespec="seconds")
-        rows = revisions(request.plan, request.run, self._state.closed, at)
-        record = await self._steps.record(rows, incumbent)
-        self._ledger.record(RoundRecorded, record=record)
+        record = await self._record(incumbent)
         if record.moved is not None:
             return failed(RunReason.OVERTAKEN, by=record.moved[:12])
         if incumbent is None:
@@ -177,7 +177,26 @@ class Round:
             return failed(RunReason.PROMOTION_REFUSED, why=promotion.refused.code.value, **promotion.refused.data)
         return succeeded()
 
+    async def _record(self, incumbent: Sha | None) -> RoundRecord:
+        """Write down what the round says of its entries."""
+        self._recorded = True
+        at = workflow.now().isoformat(timespec="seconds")
+        rows = revisions(self._request.plan, self._request.run, self._state.closed, at)
+        record = await self._steps.record(rows, incumbent)
+        self._ledger.record(RoundRecorded, record=record)
+        return record
+
+    async def _keep_what_was_learnt(self) -> None:
+        """A round that is cut short says what its measurements showed, too: nobody pays for that twice."""
+        if self._recorded or all(ticket.evaluation is None for ticket in self._state.tickets.values()):
+            return
+        try:
+            await self._record(None)
+        except ActivityError as error:
+            workflow.logger.warning("round not recorded", extra={"run": self._request.run, "why": str(error.cause)})
+
     async def _end(self, ending: Ending) -> None:
+        await self._keep_what_was_learnt()
         self._ledger.record(RunEnded, status=ending.status.value, reason=ending.reason, usage=self._state.usage)
         workflow.upsert_search_attributes([STATUS.value_set(ending.status)])
         try:
@@ -196,5 +215,5 @@ class Round:
             open=self._state.taking,
         )
 
-    def _told(self, status: TicketStatus) -> TicketStatus:
+    def _in_its_unit(self, status: TicketStatus) -> TicketStatus:
         return status.model_copy(update={"unit": self._request.plan.metric.unit})

@@ -16,8 +16,16 @@ from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import LedgerPage, RunEnded, RunPromoted
 from orch.workflows.model.promotion import PromoteTarget
 from orch.workflows.model.reason import RunReason
-from orch.workflows.model.round.event import LaneEnded, LaneStarted, RoundDecided, TicketQueued, TicketRejected
+from orch.workflows.model.round.event import (
+    LaneEnded,
+    LaneStarted,
+    RoundDecided,
+    RoundRecorded,
+    TicketQueued,
+    TicketRejected,
+)
 from orch.workflows.model.round.lane import LaneEnd
+from orch.workflows.model.round.plan import EntryStatus
 from orch.workflows.model.round.ticket import Cause, TicketState, TicketStatus
 
 from .one_round import OneRound
@@ -215,6 +223,27 @@ def _closed(one: OneRound) -> None:
     assert {event.lane for event in one.all(LaneStarted)} == {event.lane for event in one.all(LaneEnded)}
     assert not one.host.left_at_work
     assert one.host.did[-1][0] == "close_run"
+
+
+async def test_round_that_is_cancelled_records_what_its_measurements_showed(a_round: Make) -> None:
+    async def cancelling(desk: LaneDesk) -> None:
+        told: tuple[TicketStatus, ...] = ()
+        while all(ticket.state is not TicketState.MEASURED for ticket in told):
+            told = await one.handle.query("tickets", "a", result_type=tuple[TicketStatus, ...])
+            await asyncio.sleep(0.05)
+        await one.handle.cancel()
+        await endless(desk)
+
+    one = await a_round(plan("a", "b"), {"a": gains("x"), "b": cancelling}, factors={"a x": 1.1})
+    with pytest.raises(WorkflowFailureError):
+        await one.whole()
+
+    (record,) = one.host.of("record_round")
+    assert (record.incumbent, [row.status for row in record.revisions]) == (
+        None, [EntryStatus.REJECTED, EntryStatus.PLANNED]
+    )  # fmt: skip
+    assert [type(event) for event in one.events[-2:]] == [RoundRecorded, RunEnded]
+    _closed(one)
 
 
 async def test_cancellation_that_comes_when_the_round_has_ended_changes_nothing(a_round: Make) -> None:

@@ -9,11 +9,17 @@ from ..model.base import Sha
 from ..model.round.campaign import Revision
 from ..model.round.closing import LaneClosed, RoundClosed, TicketVerdict
 from ..model.round.composition import Rerun
+from ..model.round.lane import LaneEnd
 from ..model.round.plan import EntryStatus, LanePlan, RoundPlan
 from ..model.round.trial import Judgement
 
 _NOTHING_LEARNT = frozenset({Judgement.UNEVALUABLE, Judgement.INCONCLUSIVE})
 """What a measurement may show that speaks neither for a change nor against it."""
+
+_CUT_SHORT = frozenset({None, LaneEnd.CANCELLED})
+"""A lane that did not come to its own end: it might have found something yet."""
+
+_UNCOMPOSED = "the round ended before it was composed"
 
 Standing = tuple[EntryStatus, str, str, float | None, str]
 """Status, why, ticket, gain, condition."""
@@ -24,7 +30,7 @@ def revisions(plan: RoundPlan, run: str, closed: RoundClosed, at: str) -> tuple[
 
     A lane in the new incumbent is kept, one without a passing ticket rejected. One that passed alone and is not in it
     is planned again. One of which nothing was measured that says anything stays planned: nothing is learnt of a
-    benchmark without a value, or of pairs that the deadline cut short.
+    benchmark without a value, of pairs that the deadline cut short, or of a lane that was cancelled at its work.
     """
     known = {lane.lane: lane for lane in closed.lanes}
     return tuple(
@@ -91,7 +97,7 @@ def _lost(facts: LaneClosed, closed: RoundClosed) -> str:
     composed = next((rerun for rerun in closed.reruns if facts.lane in rerun.lanes), None)
     if composed is not None:
         return f"the composed head did not pass again: {composed.evaluation.why}"
-    return "the round ended before it was composed"
+    return _UNCOMPOSED
 
 
 def _measured_again(reruns: Iterable[Rerun]) -> set[str]:
@@ -99,8 +105,12 @@ def _measured_again(reruns: Iterable[Rerun]) -> set[str]:
 
 
 def _without_pick(lane: LanePlan, facts: LaneClosed) -> Standing:
+    passed = next((verdict for verdict in facts.measured if verdict.evaluation.passed), None)
+    if passed is not None:
+        why = f"passed alone, but {_UNCOMPOSED}"
+        return EntryStatus.PLANNED, why, passed.ticket, passed.evaluation.gain, lane.condition
     learnt = [verdict for verdict in facts.measured if verdict.evaluation.verdict not in _NOTHING_LEARNT]
-    if learnt and not facts.pending:
+    if learnt and not facts.pending and facts.end not in _CUT_SHORT:
         best = max(learnt, key=_gain)
         count = "its ticket" if len(facts.measured) == 1 else f"none of its {len(facts.measured)} tickets"
         verb = "did not pass" if len(facts.measured) == 1 else "passed"
@@ -121,6 +131,8 @@ def _unmeasured(facts: LaneClosed) -> str:
     ended = f"the lane ended ({facts.end.value.replace('_', ' ')})" if facts.end else "the lane never began"
     if facts.pending:
         return f"{facts.pending} of its tickets were never measured; {ended}"
+    if facts.measured and facts.end in _CUT_SHORT:
+        return f"its lane was cut short; the last ticket: {_said(facts.measured[-1])}"
     if facts.measured:
         return f"no measurement showed anything ({_said(facts.measured[-1])}); {ended}"
     if facts.rejected:

@@ -72,9 +72,8 @@ def measured(lane: str, *verdicts: tuple[str, float | None]) -> tuple[TicketVerd
 
 def stands(a: dict[str, Any], **closed: Any) -> tuple[str, str, str]:
     """What becomes of lane a: status, why, condition."""
-    row, _ = revisions(
-        PLAN, "round-c-r2", RoundClosed(lanes=(LaneClosed(lane="a", **a),), **closed), "2026-01-02T03:04:05Z"
-    )
+    lane = LaneClosed(**{"lane": "a", "end": LaneEnd.DONE, **a})
+    row, _ = revisions(PLAN, "round-c-r2", RoundClosed(lanes=(lane,), **closed), "2026-01-02T03:04:05Z")
     return row.status.value, row.why, row.condition
 
 
@@ -149,6 +148,20 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str, str]]] = {
         {},
         ("planned", "passed alone, but the round ended before it was composed", "new data"),
     ),
+    "it passed, and the round was cut short": (
+        {"end": LaneEnd.CANCELLED, "measured": measured("a", ("regression", -0.1), ("passed", 0.05))},
+        {},
+        ("planned", "passed alone, but the round ended before it was composed", "new data"),
+    ),
+    "it did not pass, but its lane was cut short at its work": (
+        {"end": LaneEnd.CANCELLED, "measured": measured("a", ("regression", -0.1))},
+        {},
+        (
+            "planned",
+            "nothing was learnt: its lane was cut short; the last ticket: regression, gain -0.1",
+            "new data",
+        ),
+    ),
     "cancelled before measuring": (
         {"end": LaneEnd.CANCELLED},
         {},
@@ -192,7 +205,11 @@ def test_lane_becomes_a_row(lane: dict[str, Any], closed: dict[str, Any], expect
 
 def test_best_failing_ticket_decides() -> None:
     closed = RoundClosed(
-        lanes=(LaneClosed(lane="a", measured=measured("a", ("regression", -0.1), ("below_rollback", 0.01))),)
+        lanes=(
+            LaneClosed(
+                lane="a", end=LaneEnd.DONE, measured=measured("a", ("regression", -0.1), ("below_rollback", 0.01))
+            ),
+        )
     )
 
     row, _ = revisions(PLAN, "round-c-r2", closed, "")
@@ -204,7 +221,7 @@ def test_round_that_was_overtaken_keeps_nothing() -> None:
     closed = RoundClosed(
         lanes=(
             LaneClosed(lane="a", pick=pick("a")),
-            LaneClosed(lane="b", measured=measured("b", ("regression", -0.1))),
+            LaneClosed(lane="b", end=LaneEnd.DONE, measured=measured("b", ("regression", -0.1))),
         ),
         composed=("a",),
         incumbent=NEW,
@@ -235,7 +252,10 @@ def test_condition_of_what_an_overtaken_round_would_plan_again_is_an_incumbent_t
 
 def test_last_row_counts_and_every_tried_condition_is_remembered() -> None:
     first = revisions(
-        PLAN, "r", RoundClosed(lanes=(LaneClosed(lane="a", measured=measured("a", ("invalid", None))),)), ""
+        PLAN,
+        "r",
+        RoundClosed(lanes=(LaneClosed(lane="a", end=LaneEnd.DONE, measured=measured("a", ("invalid", None))),)),
+        "",
     )
     later = revisions(PLAN, "s", RoundClosed(lanes=(LaneClosed(lane="a", pick=pick("a")),), composed=("a",)), "")
 
