@@ -133,6 +133,7 @@ class Place:
             names=self._names(),
             writable=(*grants.writable, *self._desk()) if grants.frozen else (*grants.writable, own, *self._desk()),
             readable=(*self._git(), *grants.readable, *((own,) if grants.frozen else ())),
+            hidden=() if self._linked else (self.store.apart,),
             protected=grants.protected,
             expose=exposed(),
             frozen=grants.frozen,
@@ -155,13 +156,16 @@ class Place:
         return frozenset(entry.name for part in parts if part.is_dir() for entry in os.scandir(part))
 
     def _git(self) -> tuple[Path, ...]:
-        """What git in the working copy reads: its own folder, the store's objects, and those the store borrows.
+        """What git in the working copy reads: its own folder, the store's shared objects, and those the store borrows.
 
         What an agent can write, such as the working copy's own pointers, is not asked. Linked worktrees need all of it.
         """
         own, store = self.folder / "git", self.store
-        shared = store.git_dir if (store.git_dir / "worktrees").is_dir() else store.git_dir / "objects"
-        return (own, shared, store.path / "linked")
+        return (own, store.git_dir if self._linked else store.git_dir / "objects", store.path / "linked")
+
+    @property
+    def _linked(self) -> bool:
+        return provider_of(self.folder).name == "worktree"
 
     @cached_property
     def store(self) -> Store:

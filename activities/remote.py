@@ -16,6 +16,7 @@ from .objects import IMPORTED
 from .repository import check_git
 from .settings import copy_own_settings
 from .store import USED, Store, ensure_bare, readable_key
+from .workspaces.gitdir import give_own
 
 ANSWER_S = 30
 """Seconds for a remote to say which commit a name stands for."""
@@ -151,7 +152,7 @@ def _asked(store: Store, source: Remote) -> tuple[str, str]:
 
 
 def _fetched(store: Store, source: Remote, name: str) -> str:
-    git = _patient(store, FETCH_S, **store.git.env)
+    git = _patient(store, FETCH_S, **store.sharing.env)
     status, _, err = git.attempt(*_FETCH, "--", source.url, f"+{name}:{_COMING}")
     if status in _TIMED_OUT:
         raise _unreadable(source, status, err, FETCH_S)
@@ -166,6 +167,7 @@ def _fetched(store: Store, source: Remote, name: str) -> str:
     store.git.run("update-ref", "-d", _COMING)
     if commit is None:
         raise RefusedError(f"{source} is no commit", hint="name a branch, a tag of a commit, or a full commit id")
+    give_own(store, store.git_dir / "objects", commit)  # what a run made and the remote has by now was not fetched
     store.pin(f"{IMPORTED}/{commit}", commit)
     return commit
 

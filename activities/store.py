@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ..workflows.errors import RefusedError
+from .artifacts import write_whole
 from .git import Git
 from .home import Home
 from .objects import IMPORTED, link_objects
@@ -41,6 +42,12 @@ CONFIG = f"""\
 """Appended to what `git init` finds out about the file system: the user's settings, but no hooks, keys or gc.
 
 An agent's own commits need neither identity nor key: only its files are taken.
+"""
+
+APART = "apart"
+"""The folder of the store's objects in which lies what runs make: no workspace borrows it, each gets what it needs.
+
+What is not in it every workspace may read: the user's own history, and what lies in their working tree.
 """
 
 USED = "used"
@@ -85,6 +92,7 @@ class Store:
         with store.lock():
             if not store.git_dir.is_dir():
                 _build(store, repository)
+            _set_apart(store.git_dir)
             copy_settings(repository, store.git_dir)
             (store.path / USED).touch()
         return store
@@ -101,9 +109,20 @@ class Store:
 
     @property
     def git(self) -> Git:
-        """Git on the bare repository."""
+        """Git on the bare repository: it reads everything, and writes apart."""
         limit = () if self.limit_s is None else ("timeout", "--kill-after=5", str(self.limit_s))
-        return Git(self.path, {"GIT_DIR": str(self.git_dir)}, limit)
+        apart = {"GIT_OBJECT_DIRECTORY": str(self.apart)} if self.apart.is_dir() else {}
+        return Git(self.path, {"GIT_DIR": str(self.git_dir), **apart}, limit)
+
+    @property
+    def sharing(self) -> Git:
+        """The same, but what it writes every workspace may read."""
+        return Git(self.path, {"GIT_DIR": str(self.git_dir)})
+
+    @property
+    def apart(self) -> Path:
+        """The objects that no workspace borrows."""
+        return self.git_dir / "objects" / APART
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:
@@ -159,6 +178,7 @@ def ensure_bare(store: Store, form: str) -> None:
     with store.lock():
         if not store.git_dir.is_dir():
             _init(store, form).rename(store.git_dir)
+        _set_apart(store.git_dir)
 
 
 def _is_at(handle: IO[bytes], path: Path) -> bool:
@@ -183,6 +203,19 @@ def _build(store: Store, repository: Repository) -> None:
         git = Git(store.path, {"GIT_DIR": str(aside)})
         git.run("update-ref", f"{IMPORTED}/{repository.head}", repository.head)
     aside.rename(store.git_dir)
+
+
+def _set_apart(git_dir: Path) -> None:
+    """Let both folders of objects borrow from each other, also in a store that knew only one; idempotent."""
+    apart, listed = git_dir / "objects" / APART, git_dir / "objects" / "info" / "alternates"
+    if not apart.is_dir():
+        aside = apart.with_name(f"{APART}.new")
+        shutil.rmtree(aside, ignore_errors=True)
+        (aside / "info").mkdir(parents=True)
+        (aside / "info" / "alternates").write_text("..\n")
+        before = listed.read_text().splitlines() if listed.exists() else []
+        write_whole(listed, "".join(f"{line}\n" for line in dict.fromkeys([*before, APART])))
+        aside.rename(apart)
 
 
 def _init(store: Store, form: str) -> Path:

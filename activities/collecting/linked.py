@@ -91,9 +91,9 @@ def _stale(store: Store, repository: Repository | None) -> frozenset[str]:
 
 
 def _missing(store: Store, elsewhere: Path | None, without: frozenset[str]) -> set[bytes]:
-    """What is needed and lies neither in the store itself nor in the folder of objects `elsewhere`."""
+    """What is needed of the linked files and lies neither in the store itself nor in the objects `elsewhere`."""
     have = _ids(store, store.git_dir / "objects") | (_ids(store, elsewhere) if elsewhere else set())
-    return reachable(store, frozenset(), without) - have
+    return (reachable(store, frozenset(), without) - have) & _ids(store, store.path / LINKED)
 
 
 def _ids(store: Store, objects: Path) -> set[bytes]:

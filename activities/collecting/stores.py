@@ -84,9 +84,9 @@ def _promises(store: Store) -> bool:
 
 def _unreachable(store: Store, gone: frozenset[str], before: float) -> list[Path]:
     """The files, last written `before`, that hold nothing that is needed; an index stands before its pack."""
-    objects = store.git_dir / "objects"
-    loose = [path for path in objects.glob("??/*") if LOOSE.fullmatch(path.parent.name)]
-    packs = [path for path in objects.glob("pack/*.idx") if path.stat().st_size < MAX_INDEX]
+    both = (store.git_dir / "objects", store.apart)
+    loose = [path for objects in both for path in objects.glob("??/*") if LOOSE.fullmatch(path.parent.name)]
+    packs = [path for objects in both for path in objects.glob("pack/*.idx") if path.stat().st_size < MAX_INDEX]
     old = [path for path in loose if path.stat().st_mtime < before]
     packs = [path for path in packs if path.stat().st_mtime < before and not path.with_suffix(".keep").exists()]
     if not old and not packs:

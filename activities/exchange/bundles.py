@@ -16,7 +16,7 @@ from ..artifacts import write_whole
 from ..faults import explain
 from ..git import GitError
 from ..home import Home
-from ..objects import add_shallow
+from ..objects import IMPORTED, add_shallow
 from ..settings import Carried, carried_settings, keep_settings
 from ..store import Store, ensure_bare
 from .depot import Depot, digest
@@ -163,13 +163,15 @@ def _take_in(store: Store, depot: Depot, exchange: Exchange, parcel: Parcel) -> 
         file = Path(folder) / "bundle"
         depot.get(f"{exchange.key}/bundles/{parcel.bundle}", file, sha256=parcel.bundle)
         try:
-            store.git.run("bundle", "unbundle", str(file))
+            store.sharing.run("bundle", "unbundle", str(file))
         except GitError as error:
             raise explain(
                 error, f"the bundle of {parcel.commit} cannot be taken in", hint="publish it again"
             ) from error
     if store.resolve(parcel.commit) is None:  # its name is a hash of its content: what git takes in is what was meant
         raise HostFaultError(f"the bundle of {parcel.commit} holds another commit", hint="publish it again")
+    if not parcel.base:
+        store.pin(f"{IMPORTED}/{parcel.commit}", parcel.commit)
 
 
 def _parcel(depot: Depot, exchange: Exchange, commit: str) -> Parcel | None:

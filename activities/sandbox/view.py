@@ -29,6 +29,7 @@ class Needs:
         names: what lies at the top of the working copy.
         writable: what it may write besides `tree` and `tmp`.
         readable: files of the state directory it may read.
+        hidden: folders within those that it may not see.
         protected: paths of the working copy, relative, that it may not write.
         expose: what the user wants shown.
         frozen: whether the working copy is read-only.
@@ -44,6 +45,7 @@ class Needs:
     names: frozenset[str] = frozenset()
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
     protected: tuple[str, ...] = ()
     expose: tuple[Path, ...] = ()
     frozen: bool = False
@@ -67,6 +69,7 @@ def box(needs: Needs, *, network: bool) -> Box:
         rules += [Mount.of(place / name, Access.READ, tree / name) for place in places for name in needs.protected]
     rules += [Mount.of(path, Access.DEVICE) for path in needs.devices]
     rules += [Mount.of(_real(path), Access.READ) for path in needs.readable]
+    rules += [Mount.of(_real(path), Access.HIDDEN) for path in needs.hidden if path.is_dir()]
     rules += [Mount.of(_real(path), Access.WRITE) for path in (*needs.writable, needs.tmp)]  # the last word at a path
     return Box(_with_tmp(_effective(rules), _real(needs.tmp)), network)
 

@@ -95,7 +95,7 @@ async def _built(trial: Trial) -> Built:
 def _check_out(trial: Trial, side: Side) -> None:
     folder = trial.place(side).folder
     if not (folder / CHECKED_OUT).exists():
-        open_workspace(trial.store, folder, trial.commit(side), measuring=True)
+        open_workspace(trial.store, folder, trial.commit(side), measuring=True, own_refs=True)
         (folder / CHECKED_OUT).touch()
 
 

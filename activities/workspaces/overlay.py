@@ -19,6 +19,7 @@ from ..git import Git, GitError
 from ..store import Store
 from . import BARE, RECORD, TREE, Layers, enter, note_provider
 from .bases import USED, bases_of, is_made, layer_lock, name_of, plain_base, ready_at, tree_of
+from .gitdir import give_own
 from .removal import discard, sweep
 from .upper import redirected
 
@@ -74,6 +75,8 @@ class OverlayProvider:
         note_provider(folder, self.name)
         (folder / UPPER / ".git").mkdir(parents=True)
         (folder / UPPER / ".git" / "HEAD").write_text(f"{commit}\n")
+        if all(_head(bases_of(store) / name) != commit for name in names):
+            give_own(store, folder / UPPER / ".git" / "objects", commit)
         (folder / WORK).mkdir()
         (folder / TREE).mkdir()
         (folder / BASES).symlink_to(bases_of(store))
@@ -159,6 +162,12 @@ def layer_names(folder: Path) -> list[str]:
 def is_overlay(folder: Path) -> bool:
     """Whether the workspace in this folder is one."""
     return (folder / BASE).exists()
+
+
+def _head(layer: Path) -> str:
+    """The commit that a layer was checked out from; empty where it was not."""
+    head = layer / TREE / ".git" / "HEAD"
+    return head.read_text().strip() if head.is_file() else ""
 
 
 def _start_of(store: Store, commit: str) -> str | None:

@@ -84,6 +84,25 @@ def test_only_what_is_new_is_fetched_later(home: Home, work: Path, bare: Path, k
     assert size(store) - before < 3_000
 
 
+def test_what_a_run_made_and_the_remote_has_by_now_is_in_every_workspace(
+    home: Home, work: Path, bare: Path, kit: ModuleType
+) -> None:
+    source = remote(bare.as_uri())
+    store, first = fetch_remote(home, source)
+    (work / "b.txt").write_text("found by a run\n")
+    made = kit.commit_all(work)
+    store.git.run("fetch", "-q", "--no-write-fetch-head", str(work), f"{made}:refs/orch/run/head")
+
+    later = push(kit, work, bare, "and more\n")
+    assert fetch_remote(home, source)[1] == later
+
+    store.apart.rename(store.apart.with_name("hidden"))
+    store.apart.mkdir()
+    assert store.sharing.text("rev-list", "--count", "--objects", later)
+    assert store.sharing.text("show", f"{later}:b.txt") == "found by a run"
+    assert store.sharing.text("rev-list", later).split()[:3] == [later, made, first]
+
+
 def test_branch_tag_and_full_id_name_their_commit(home: Home, work: Path, bare: Path, kit: ModuleType) -> None:
     first = kit.git(work, "rev-parse", "HEAD")
     side = push(kit, work, bare, "side\n", "side")

@@ -61,6 +61,27 @@ def test_shared_files_are_out_of_reach_of_those_who_write_objects(kit: Any, repo
         assert {path.stat().st_nlink for path in place.rglob("*") if path.is_file()} <= {1}
 
 
+def test_store_made_before_runs_wrote_apart_goes_on(kit: Any, repo: Path, home: Home) -> None:
+    store = Store.of(home, inspect(repo))
+    shutil.rmtree(store.apart)
+    (store.git_dir / "objects/info/alternates").write_text("../../linked\n")
+    before = store.git.text("hash-object", "-w", "--stdin", stdin=b"before")
+
+    Store.of(home, inspect(repo))
+    Store.of(home, inspect(repo))
+    after = store.git.text("hash-object", "-w", "--stdin", stdin=b"after")
+
+    assert (store.apart / after[:2] / after[2:]).exists()
+    for git in (store.git, store.sharing):
+        assert (
+            git.text("cat-file", "--batch-check", stdin=f"{before}\n{after}\n{inspect(repo).head}\n".encode()).count(
+                "missing"
+            )
+            == 0
+        )
+    assert (store.git_dir / "objects/info/alternates").read_text() == "../../linked\napart\n"
+
+
 def test_key_is_readable_and_stable(kit: Any, repo: Path, tmp_path: Path) -> None:
     assert store_key(inspect(repo)) == store_key(inspect(repo / "dir"))
     odd = kit.make_repo(tmp_path / "Ödd Näme (2)")

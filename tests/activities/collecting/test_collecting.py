@@ -91,6 +91,7 @@ def test_desks_of_lanes_go_with_their_runs(state: Any, tmp_path: Path) -> None:
 
 def test_objects_of_a_store_stay_while_a_run_may_use_it_or_they_are_young(state: Any, age: Age) -> None:
     lost = state.store.git.text("hash-object", "-w", "--stdin", stdin=b"nobody's")
+    assert (state.store.apart / lost[:2]).exists()
     young = collect(state.home, NOBODY)
     age(state.store.git_dir / "objects")
     state.begin("live")
@@ -100,7 +101,7 @@ def test_objects_of_a_store_stay_while_a_run_may_use_it_or_they_are_young(state:
 
     assert (young, used, kinds(free)) == ([], [], ["object"])
     assert not state.store.git.ok("cat-file", "-e", lost)
-    assert not (state.store.git_dir / "objects" / lost[:2]).exists()
+    assert not (state.store.apart / lost[:2]).exists()
 
 
 def test_store_goes_only_without_runs_unused_for_long_and_never_the_users_objects(
