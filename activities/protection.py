@@ -26,6 +26,8 @@ ATTRIBUTES = b".gitattributes"
 """The file whose lines say how git converts others."""
 
 
+_NO_FILTER = frozenset({b"unspecified", b"unset"})
+
 ENVIRONMENTS = (".git", ".venv", "venv", "node_modules", ".tox", ".nox", "vendor", "target")
 """Folders that set-up and rungs fill by the thousand: not looked through for additions."""
 
@@ -66,6 +68,21 @@ def bending(
         before = _attributes(private, names)
         put(private, [(change.mode, change.id, change.name) for change in files])
         return files if _attributes(private, names) != before else []
+
+
+def filtered(git: Git, commit: str, files: Sequence[Change], names: Sequence[bytes]) -> list[bytes]:
+    """The paths, of `commit` or `names`, to which changed .gitattributes give a filter that `commit` does not."""
+    with _index_of(git, commit) as private:
+        paths = [*private.lines("ls-files", "-z"), *names]
+        before = _filters(private, paths)
+        put(private, [(change.mode, change.id, change.name) for change in files])
+        return sorted(path for path, _ in _filters(private, paths) - before)
+
+
+def _filters(git: Git, names: Sequence[bytes]) -> set[tuple[bytes, bytes]]:
+    """Which driver each of the paths has, if any."""
+    told = git.run("check-attr", "--cached", "-z", "filter", "--stdin", stdin=joined(names)).split(b"\0")
+    return {(path, value) for path, value in zip(told[::3], told[2::3], strict=False) if value not in _NO_FILTER}
 
 
 def _attributes(git: Git, names: Sequence[bytes]) -> list[bytes]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...workflows.model.round.ticket import Cause
 from ..changes import NOTHING, Change, display
-from ..protection import bending
+from ..protection import ATTRIBUTES, bending, filtered
 from ..store import Store
 from ..trees import Entry, Trees
 from ..upper_changes import recorded
@@ -21,7 +21,7 @@ from ..workspaces.upper import Written
 from .incumbent import Laid
 from .manifest import LINK, MODES, Flaw
 
-RULES = (b".gitignore", b".gitattributes")
+RULES = (b".gitignore", ATTRIBUTES)
 
 _NONE = Entry(NOTHING, "")
 
@@ -33,6 +33,8 @@ def laid_tree(
 
     Raises GitError when git cannot read them at all.
     """
+    if gained := _filtered(store, incumbent, laid, top):
+        return Flaw(Cause.GIT_PATH, f"{display(gained[0])} would get a filter, which runs outside of the sandbox")
     after = _after(store, laid, top)
     for entry in laid.manifest.written:
         if entry.path not in after:
@@ -48,6 +50,18 @@ def laid_tree(
     if stray := [name for name in store.changed(incumbent, tree) if name not in meant or not own(name)]:
         return Flaw(Cause.OUT_OF_SCOPE, f"with it {display(stray[0])} changes")
     return tree
+
+
+def _filtered(store: Store, incumbent: str, laid: Laid, top: Path) -> list[bytes]:
+    """The paths that the submission's rules give a filter, asked before git reads any file of it: then it would run."""
+    changes = []
+    for entry in laid.manifest.entries:
+        if entry.path.rpartition(b"/")[2] == ATTRIBUTES:
+            there = top / os.fsdecode(entry.path)
+            oid = "" if entry.deleted else store.git.text("hash-object", "-w", "--no-filters", "--", str(there))
+            mode, none = (NOTHING if entry.deleted else "100644"), "0" * len(incumbent)
+            changes.append(Change(NOTHING, mode, none, oid or none, entry.path))
+    return filtered(store.git, incumbent, changes, list(laid.written)) if changes else []
 
 
 def _after(store: Store, laid: Laid, top: Path) -> dict[bytes, Entry]:

@@ -337,6 +337,37 @@ def test_git_that_cannot_record_refuses_the_files_and_no_more(
     assert cause(lane, {"src/a": b"b\n"}) is None
 
 
+GAINED: dict[str, dict[str, Any]] = {
+    "a new rule": {"src/.gitattributes": b"*.bin filter=up\n", "src/x.bin": b"x"},
+    "for a file that is there": {"src/deep/.gitattributes": b"b.py filter=up\n"},
+    "a macro": {".gitattributes": b"[attr]big filter=up\n*.bin big\n", "src/x.bin": b"x"},
+    "another one": {"src/.gitattributes": b"*.up filter=other\n*.not -filter\n", "src/x.up": b"x"},
+    "no longer taken away": {"src/.gitattributes": b"*.up filter=up\n", "src/x.not": b"x"},
+    "nor by a file": {"src/deep/.gitattributes": None, "src/deep/x.up": b"x"},
+}
+
+
+@pytest.mark.parametrize("files", GAINED.values(), ids=GAINED.keys())
+def test_files_that_choose_a_filter_of_the_users_are_refused_and_it_never_runs(
+    make_lane: Callable[..., Any], kit: Any, tmp_path: Path, files: dict[str, Any]
+) -> None:
+    repo = kit.make_repo(tmp_path / "repo", {})
+    for driver in ("up", "other"):
+        kit.git(repo, "config", f"filter.{driver}.clean", f"touch {tmp_path}/ran; cat")
+        kit.git(repo, "config", f"filter.{driver}.smudge", f"touch {tmp_path}/ran; cat")
+    rules = {
+        ".gitattributes": "*.not filter=up\n",
+        "src/.gitattributes": "*.up filter=up\n*.not -filter\n",
+        "src/deep/.gitattributes": "*.up -filter\n",
+        "src/deep/b.py": "b\n",
+    }
+    lane = make_lane(rules, globs=("src/**", ".gitattributes"))
+
+    assert cause(lane, files) is Cause.GIT_PATH
+    assert not (tmp_path / "ran").exists()
+    assert cause(lane, {"src/.gitattributes": b"*.up filter=up\n*.not -filter\n*.x text\n", "src/x.up": b"x"}) is None
+
+
 @pytest.mark.parametrize("rules", [".gitignore", ".gitattributes"])
 def test_rules_that_keep_git_busy_for_ever_refuse_the_files(
     lane: Any, monkeypatch: pytest.MonkeyPatch, rules: str
