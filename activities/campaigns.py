@@ -103,12 +103,13 @@ def _begun(home: Home, plan: RoundPlan) -> Path:
 
 
 def _after(record: Record, request: RecordRound) -> Record:
-    """The record with the round in it: the incumbent is compared and set."""
+    """The record with the round in it: the incumbent is compared and set, of the repository that came first."""
     plan, state = request.plan, record.state
-    stands = state.incumbent or plan.incumbent
-    moved = stands if request.incumbent is not None and stands != plan.incumbent else None
-    update: dict[str, object] = {"rounds": (*state.rounds, (plan.id, plan.digest)), "store": request.store}
-    if request.noise is not None:
+    stands, store = state.incumbent or plan.incumbent, state.store or request.store
+    stays = (stands, store) == (plan.incumbent, request.store)
+    moved = stands if request.incumbent is not None and not stays else None
+    update: dict[str, object] = {"rounds": (*state.rounds, (plan.id, plan.digest)), "store": store}
+    if request.noise is not None and store == request.store:
         update["noise"] = request.noise
     if moved is not None:
         update["overtaken"] = (*state.overtaken, (plan.id, moved))

@@ -78,6 +78,7 @@ def request(store: Store, round_: str, old: str, new: str | None, **facts: Any) 
         lane="a",
         status=EntryStatus.KEPT if new else EntryStatus.REJECTED,
         why="composed \u2028 here" if new else "no ticket passed",
+        ticket=f"{round_}-a-00000000" if new else "",
     )
     return RecordRound(
         run=run,
@@ -160,6 +161,23 @@ def test_round_that_was_overtaken_does_not_move_the_incumbent(
     assert [row.status.value for row in record.revisions] == ["kept", "planned"]
     assert f"the incumbent is {new[:12]}" in record.revisions[1].condition
     assert recorded(home, request(store, "r2", old, other)).moved == new
+
+
+def test_campaign_stays_with_the_repository_whose_round_was_recorded_first(
+    home: Home, store: Store, commits: tuple[str, str, str], make_repo: Callable[..., Path], tmp_path: Path
+) -> None:
+    old, new, _ = commits
+    other = Store.of(home, inspect(make_repo(tmp_path / "other")))
+    recorded(home, request(store, "r1", old, None, noise=NOISE))
+
+    late = recorded(home, request(other, "r2", old, new))
+    idle = recorded(home, request(other, "r3", old, None, noise=NOISE.model_copy(update={"sigma": 0.5})))
+
+    state = read_record(home, "c").state
+    assert (state.store, state.incumbent, state.noise, late.moved, idle.moved) == (store.key, None, NOISE, old, None)
+    assert [row.status.value for row in read_record(home, "c").revisions] == ["rejected", "planned", "rejected"]
+    assert recorded(home, request(store, "r4", old, new)).moved is None
+    assert read_record(home, "c").state.incumbent == new
 
 
 def test_of_rounds_that_end_at_once_exactly_one_advances_the_incumbent(
