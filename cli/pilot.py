@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from .talk import clean, out, out_json, plural, say
 if TYPE_CHECKING:
     from ..activities.repository import Repository
     from ..workflows.model.round.pilot import PilotPlan, PilotRun
+    from ..workflows.model.round.plan import RoundPlan
     from .client import Client
     from .replaying import Replay
     from .round_options import RoundOptions
@@ -62,7 +63,7 @@ def _compare(file: Path, options: RoundOptions, repository: Repository, *, dry_r
     home = load_settings().home
     plan = _checked(file, options, repository)
     if dry_run:
-        _show(plan, as_json=as_json)
+        _show(plan, lambda one: request_of(one, options, repository, home).run, as_json=as_json)
         return
     preflight_round(request_of(plan.round, options, repository, home), repository, home)
 
@@ -94,9 +95,9 @@ def _checked(file: Path, options: RoundOptions, repository: Repository) -> Pilot
     return checked.plan
 
 
-def _show(plan: PilotPlan, *, as_json: bool) -> None:
+def _show(plan: PilotPlan, run_of: Callable[[RoundPlan], str], *, as_json: bool) -> None:
     from ..workflows.rules.pilot import order
-    from .pilot_plans import round_of, run_of, steps
+    from .pilot_plans import round_of, steps
 
     runs = {
         f"{arm.value}{pair + 1}": [

@@ -35,8 +35,3 @@ def round_of(pilot: PilotPlan, arm: Arm, pair: int, step: int, incumbent: Sha) -
     if arm is Arm.SERIAL:
         changed |= {"id": whole.lanes[step].id, "lanes": (whole.lanes[step],)}
     return RoundPlan.model_validate({**whole.model_dump(), **changed})
-
-
-def run_of(plan: RoundPlan) -> str:
-    """The id of a round's run: a round is started once."""
-    return f"round-{plan.campaign}-{plan.id}"

@@ -18,7 +18,7 @@ from ..workflows.model.round.pilot import Arm, PilotPlan, PilotRun
 from ..workflows.model.round.plan import RoundPlan
 from ..workflows.rules.pilot import order
 from .pilot_facts import facts
-from .pilot_plans import round_of, run_of, steps
+from .pilot_plans import round_of, steps
 
 Ledger = list[Event]
 Play = Callable[[RoundPlan], Awaitable[Ledger]]
@@ -53,13 +53,14 @@ async def _rounds(pilot: PilotPlan, arm: Arm, pair: int, play: Play) -> AsyncIte
 def _after(plan: RoundPlan, ledger: Sequence[Event]) -> Sha:
     """The incumbent after a round: the new one, or the old one when that stayed."""
     began = next((event for event in ledger if isinstance(event, RoundStarted)), None)
+    run = began.run if began else f"round {plan.id} of campaign {plan.campaign}"
     if began is not None and began.plan_digest != plan.digest:
-        raise RefusedError(f"{run_of(plan)} was started from another plan", hint="give the pilot another id")
+        raise RefusedError(f"{run} was started from another plan", hint="give the pilot another id")
     decided = next((event for event in ledger if isinstance(event, RoundDecided)), None)
     if decided is None:
         ended = next((event.reason.code.value for event in ledger if isinstance(event, RunEnded) and event.reason), "")
         why = f": {ended}" if ended else ""
-        raise RefusedError(f"{run_of(plan)} ended without a decision{why}", hint=f"orch show {run_of(plan)}")
+        raise RefusedError(f"{run} ended without a decision{why}", hint="`orch show` tells more of it")
     return decided.incumbent or plan.incumbent
 
 

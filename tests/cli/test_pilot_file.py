@@ -14,6 +14,8 @@ from orch.activities.home import Home
 from orch.activities.repository import inspect
 from orch.cli.main import cli
 from orch.cli.pilot_file import check_pilot
+from orch.worker.keys import add_key
+from orch.worker.state import open_state
 from orch.workflows.model.round.pilot import PilotPlan, PilotRule
 
 GOOD = "pilot: speed\nplan: round.yaml\nrepetitions: 4\ntarget: 30%\nfraction: 0.9\nthreshold: 0.7\n"
@@ -147,6 +149,25 @@ def test_dry_run_shows_every_round_in_its_order(repo: Path, monkeypatch: pytest.
     told = json.loads(CliRunner().invoke(cli, ["pilot", "../pilot.yaml", "--dry-run", "--json"]).stdout)
     assert told["runs"]["S1"] == ["round-synthetic-speed-s1-parse", "round-synthetic-speed-s1-layout"]
     assert list(told["runs"]) == ["P1", "S1", "S2", "P2"]
+
+
+def test_dry_run_shows_the_ids_that_runs_have_when_they_may_hold_no_words(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(repo.parent / "state")
+    check(repo, home, GOOD)
+    monkeypatch.chdir(repo)
+    monkeypatch.setenv("ORCH_STATE", str(home.root))
+    open_state(home)
+    add_key(home)
+
+    shown = CliRunner().invoke(cli, ["pilot", "../pilot.yaml", "--dry-run"])
+
+    assert shown.exit_code == 0, shown.output
+    ids = [name for line in shown.stdout.splitlines()[1:] for name in line.split()[1:]]
+    assert len(set(ids)) == 12
+    assert all(name.startswith("round-") for name in ids)
+    assert not [name for name in ids if "synthetic" in name or "speed" in name]
 
 
 @pytest.mark.parametrize("words", [[], ["pilot.yaml", "--replay", "round-x"]])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orch.cli.pilot_facts import facts
-from orch.cli.pilot_plans import copy_of, round_of, run_of, steps
+from orch.cli.pilot_plans import copy_of, round_of, steps
 from orch.cli.pilot_report import report, report_lines
 from orch.cli.piloting import run_pilot
 from orch.cli.replaying import queue_of, replay_of
@@ -33,6 +33,10 @@ FACTORS = {"tokens": 0.8, "cache": 0.78, "output": 0.9}
 RULE = PilotRule(target=0.3, fraction=0.8, threshold=0.9, sigmas=6)
 PILOT = PilotPlan(id="speed", round=PLAN, repetitions=3, rule=RULE)
 THINK_S, DEVICE = 100.0, "cpu-a"
+
+
+def run_of(plan: RoundPlan) -> str:
+    return f"round-{plan.campaign}-{plan.id}"
 
 
 def story(plan: RoundPlan, after: float = 0.0) -> list[Event]:
