@@ -13,7 +13,7 @@ from ..workflows.model.round.facts import EntryFacts, Flaw, LaneFacts, Meeting, 
 from ..workflows.model.round.plan import FileHash, RoundPlan
 from ..workflows.rules.campaign import last_rows, tried
 from ..workflows.rules.round_plan import flaws
-from ..workflows.rules.scopes import scope_flaws
+from ..workflows.rules.scopes import crowded, scope_flaws
 from .changes import display
 from .commit_tree import CommitTree
 from .glob_overlap import common_path
@@ -72,7 +72,9 @@ def matched(lanes: Iterable[LaneFacts], protected: Sequence[str], tree: CommitTr
 
 
 def broken(glob: str) -> bool:
-    """Whether a text is no glob of a .gitignore."""
+    """Whether a text is no glob of a .gitignore, or one that takes longer than anybody waits."""
+    if crowded(glob):
+        return True
     try:
         patterns = list(pathspec.GitIgnoreSpec.from_lines([glob]).patterns)
     except (ValueError, re.error):

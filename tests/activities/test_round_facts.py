@@ -164,6 +164,14 @@ def test_common_path_is_right_where_pathspec_is_asked(one: str, other: str, path
         assert all(matches(spec, found.encode()) for spec in specs)
 
 
+@pytest.mark.parametrize("glob", ["src/" + "*" * 1000, "a*" * 1000])
+def test_glob_of_a_thousand_stars_is_none_and_nobody_waits_for_what_it_matches(glob: str) -> None:
+    one, other = LaneFacts(id="a", globs=(glob,)), LaneFacts(id="b", globs=("src/**",))
+
+    assert broken(glob)
+    assert meetings([one.model_copy(update={"broken": (0,)}), other]) == ()
+
+
 def test_meeting_holds_against_what_a_lane_takes_away() -> None:
     left, right = LaneFacts(id="a", globs=("src/*.py", "!src/*_x.py")), LaneFacts(id="b", globs=("src/*_x.py",))
     third = LaneFacts(id="c", globs=("src/new_*",))

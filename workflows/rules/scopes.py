@@ -10,6 +10,9 @@ from ..model.round.facts import Flaw, LaneFacts, PlanFacts, Where
 _OURS = frozenset({".git", ".orch", ".gitmodules", ".gitattributes", ".gitignore"})
 """Names that no lane may write at any depth: git obeys them, or we do."""
 
+MAX_STARS = 16
+"""In one glob: more than people write, and few enough for a search by trying."""
+
 _SHOWN = 3
 
 
@@ -21,7 +24,10 @@ def scope_flaws(facts: PlanFacts) -> tuple[Flaw, ...]:
 
 def _globs(where: Where, lane: LaneFacts) -> Iterator[Flaw]:
     for index, glob in enumerate(lane.globs):
-        if flaw := _form(glob, idle=index in lane.idle, broken=index in lane.broken):
+        if crowded(glob):
+            message = f"glob `{glob[:60]}` has three stars in a row, or more than {MAX_STARS}"
+            yield Flaw(where=(*where, index), message=message, mend="write `*` within a name, `**` for folders")
+        elif flaw := _form(glob, idle=index in lane.idle, broken=index in lane.broken):
             yield Flaw(where=(*where, index), message=f"glob `{glob}` {flaw[0]}", mend=flaw[1])
         elif index in lane.idle:
             yield Flaw(
@@ -39,6 +45,11 @@ def _globs(where: Where, lane: LaneFacts) -> Iterator[Flaw]:
             f"{_some(lane.closed)}",
             mend="narrow them, or take files away with `!FILE` or `!FOLDER/**`; the same in `protected:` opens them",
         )
+
+
+def crowded(glob: str) -> bool:
+    """Whether a glob has more stars than matching bears: each may multiply the time that a path takes."""
+    return "***" in glob or glob.count("*") > MAX_STARS
 
 
 def _form(glob: str, *, idle: bool, broken: bool) -> tuple[str, str] | None:

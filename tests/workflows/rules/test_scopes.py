@@ -26,6 +26,8 @@ FORMS = {
     "comment": ("#x", {}, "is no glob", "one glob per item"),
     "two lines": ("a\nb", {}, "is no glob", "one glob per item"),
     "nothing": ("/", {}, "is no glob", "one glob per item"),
+    "stars": ("src/" + "*" * 1000, {"broken": (0,)}, "three stars in a row", "`**` for folders"),
+    "many stars": ("a*" * 17, {}, "more than 16", "`**` for folders"),
     "broken": ("a\\", {"broken": (0,)}, "is no glob", "one glob per item"),
 }
 
