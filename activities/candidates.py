@@ -66,7 +66,7 @@ def upper_candidate(  # noqa: PLR0913 - one fact each
     foreign = {*_left_as_made(found.changes, made), *moved}
     own = [change for change in found.changes if change not in foreign]
     restored = protected_changes(own, protected)
-    restored += bent_attributes(store.git, commit, [change for change in own if change not in restored], protected)
+    restored += bent_attributes(store.wary, commit, [change for change in own if change not in restored], protected)
     undone = {*foreign, *restored}
     changes = without_conflicts([change for change in found.changes if change not in undone], list(undone))
     tree = trees.spliced(found.tree, changes)

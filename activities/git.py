@@ -37,6 +37,9 @@ IDENTITY = {
 _UNRELATED = ("GIT_PYTHON_", "GIT_SSL_", "GIT_HTTP_", "GIT_ASKPASS", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
 """Variables of GitPython, of git's ways to other hosts, and of programs for people at a terminal."""
 
+OVERDUE = 124
+"""What `timeout` ends with when it has ended a command."""
+
 _PIPE = -1
 """`subprocess.PIPE`; that module itself is for `processes.py` alone."""
 
@@ -53,6 +56,11 @@ class GitError(Exception):
         super().__init__(f"git {' '.join(args)}: exit {status}: {stderr.strip()}")
         self.status = status
         self.stderr = stderr.strip()
+
+    @property
+    def overdue(self) -> bool:
+        """Whether it took longer than it may."""
+        return self.status == OVERDUE
 
 
 @dataclass(frozen=True)

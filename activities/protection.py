@@ -26,6 +26,10 @@ ATTRIBUTES = b".gitattributes"
 """The file whose lines say how git converts others."""
 
 
+UNTOLD = b"more than git can tell"
+"""Stands for paths when git is overdue: what was left for it to read keeps it busy for ever."""
+
+
 _NO_FILTER = frozenset({b"unspecified", b"unset"})
 
 ENVIRONMENTS = (".git", ".venv", "venv", "node_modules", ".tox", ".nox", "vendor", "target")
@@ -157,4 +161,4 @@ def _matching(names: Sequence[bytes], protected: Sequence[str]) -> list[bytes]:
 def _private(store: Store, tree: Path, index: Path) -> Iterator[Git]:
     with tempfile.TemporaryDirectory(dir=store.path) as folder:
         private = shutil.copy2(index, Path(folder) / "index")
-        yield store.git.at(tree).with_env(GIT_WORK_TREE=tree, GIT_INDEX_FILE=private)
+        yield store.wary.at(tree).with_env(GIT_WORK_TREE=tree, GIT_INDEX_FILE=private)

@@ -149,7 +149,7 @@ def _found(  # noqa: PLR0913 - one fact each
 def _full(store: Store, workspace: Path, index: Path) -> Iterator[Git]:
     """Git on a whole working copy and a copy of its pristine index."""
     with _private(store, index) as private:
-        yield store.git.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
+        yield store.wary.at(workspace).with_env(GIT_WORK_TREE=workspace, GIT_INDEX_FILE=private)
 
 
 def _baseline_commit(store: Store, repository: Repository, run: str, carried: Sequence[str]) -> str:

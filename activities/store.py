@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -48,6 +48,12 @@ APART = "apart"
 """The folder of the store's objects in which lies what runs make: no workspace borrows it, each gets what it needs.
 
 What is not in it every workspace may read: the user's own history, and what lies in their working tree.
+"""
+
+FOREIGN_S = 300
+"""Seconds that one call of git may take over files that an agent or a build wrote.
+
+A dozen and a half of ** in their own .gitignore or .gitattributes keep it busy for years.
 """
 
 USED = "used"
@@ -123,6 +129,11 @@ class Store:
     def apart(self) -> Path:
         """The objects that no workspace borrows."""
         return self.git_dir / "objects" / APART
+
+    @property
+    def wary(self) -> Git:
+        """The same over files that an agent or a build wrote: a call that takes too long fails, being `overdue`."""
+        return replace(self, limit_s=FOREIGN_S).git
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:

@@ -81,7 +81,7 @@ def recorded(
     if written.empty:
         return [], {}
     with tempfile.TemporaryDirectory(dir=store.path, prefix="index-") as private:
-        git = store.git.at(upper).with_env(GIT_WORK_TREE=upper, GIT_INDEX_FILE=Path(private) / "index")
+        git = store.wary.at(upper).with_env(GIT_WORK_TREE=upper, GIT_INDEX_FILE=Path(private) / "index")
         if known := {**written.known, **_gone_attributes(written)}:
             lines = (f"{entry.mode} {entry.id}\t".encode() + name for name, entry in known.items())
             git.run("update-index", "-z", "--index-info", stdin=joined(lines))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from ...workflows.model.attempt import Measure
 from ..changes import display
+from ..git import GitError
 from ..places import Place
-from ..protection import added_protected, disturbed
+from ..protection import UNTOLD, added_protected, disturbed
 from ..store import Store
 from ..workspaces.registry import provider_of
 
@@ -30,9 +31,17 @@ def tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
     """Name the protected paths whose content changed, that came, or whose file is another one.
 
     What the baseline's own measurement wrote anew is judged by its content alone, and what it added does not count.
+    What keeps git from telling counts as changed.
     """
-    if not request.contract.protected:
-        return ()
+    try:
+        return _tampered(store, place, request) if request.contract.protected else ()
+    except GitError as error:
+        if not error.overdue:
+            raise
+        return (display(UNTOLD),)
+
+
+def _tampered(store: Store, place: Place, request: Measure) -> tuple[str, ...]:
     changed, touched = disturbed(store, place.folder, request.commit, request.contract.protected)
     there = set(_read(place.folder / BEFORE))
     touched += [name for name in _added(store, place, request) if name not in there]
@@ -52,7 +61,7 @@ def habits(place: Place) -> frozenset[bytes] | None:
 
 def _added(store: Store, place: Place, request: Measure) -> list[bytes]:
     written = provider_of(place.folder).written(place.folder)
-    return added_protected(store.git, written, request.commit, request.contract.protected)
+    return added_protected(store.wary, written, request.commit, request.contract.protected)
 
 
 def _read(path: Path) -> list[bytes]:

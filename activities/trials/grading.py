@@ -14,7 +14,7 @@ from ..changes import display, parse_raw
 from ..git import GitError
 from ..measuring.inputs import FILES
 from ..places import Place
-from ..protection import ADDABLE, added_protected, disturbed, matcher, matches, protected_changes
+from ..protection import ADDABLE, UNTOLD, added_protected, disturbed, matcher, matches, protected_changes
 from ..store import Store
 from ..workspaces.registry import provider_of
 
@@ -68,13 +68,21 @@ def touched(store: Store, place: Place, commit: Sha, plan: RoundPlan) -> tuple[l
     """The grading inputs of a copy whose content changed or that compiled code hides, and those that are new or anew.
 
     A step may write the very same content, or add what a glob covers: if it does so in the base, too, it is a habit.
+    What keeps git from telling counts as changed.
     """
     globs = grading_globs(plan)
-    if not globs:
-        return [], []
+    try:
+        return _touched(store, place, commit, globs) if globs else ([], [])
+    except GitError as error:
+        if not error.overdue:
+            raise
+        return [UNTOLD], []
+
+
+def _touched(store: Store, place: Place, commit: Sha, globs: Sequence[str]) -> tuple[list[bytes], list[bytes]]:
     changed, rewritten = disturbed(store, place.folder, commit, globs)
     written = provider_of(place.folder).written(place.folder)
-    added = added_protected(store.git, written, commit, globs)
+    added = added_protected(store.wary, written, commit, globs)
     return [*changed, *_compiled(store, written, commit, globs)], [*rewritten, *added]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from orch.activities import store
 from orch.activities.admission import Admission
 from orch.activities.attempts import Attempts
 from orch.activities.exchange.claiming import expire
@@ -138,3 +139,15 @@ def test_no_rung_writes_what_it_is_graded_by(here: Any, monkeypatch: pytest.Monk
     verdict = steps.measure(here.key())
     assert "a.txt: Read-only file system" in verdict.rungs[0].stderr.head
     assert verdict.tampered == ()
+
+
+@pytest.mark.parametrize("provider", ["overlay", "clone"])
+def test_a_rung_that_leaves_what_keeps_git_busy_for_ever_has_tampered(
+    here: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    monkeypatch.setenv("ORCH_WORKSPACES", provider)
+    monkeypatch.setattr(store, "FOREIGN_S", 1)
+    deep, rules = "a/" * 45, f"/a{'/**/a' * 22}/**/[b] text"
+    kit.write(here.repo, {f"{deep}a": "deep\n"})
+    steps = Steps(here, contract(f"echo DEEP > {deep}a; echo '{rules}' > .gitattributes", protected=("/a.txt",)))
+    assert steps.measure(here.key()).tampered == ("more than git can tell",)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from orch.activities import store
+from orch.activities.workspaces.registry import PROVIDERS
 from orch.workflows.errors import RefusedError
 
 
@@ -283,3 +285,16 @@ def _listing(tree: Path) -> dict[str, tuple[int, bytes | str]]:
         elif path.is_file() and path != tree / ".git":
             found[str(path.relative_to(tree))] = (path.stat().st_mode, path.read_bytes())
     return found
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".gitattributes"])
+@pytest.mark.parametrize("provider", ["overlay", "clone", "worktree"])
+def test_rules_that_keep_git_busy_for_ever_are_a_reason_to_refuse(
+    here: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, provider: str, rules: str
+) -> None:
+    here.provider = PROVIDERS[provider]
+    monkeypatch.setattr(store, "FOREIGN_S", 1)
+    here.open()
+    kit.write(here.provider.written(here.folder()), {rules: f"/a{'/**/a' * 22}/**/[b] text\n", "a/" * 45 + "a": "deep"})
+    with pytest.raises(RefusedError, match="the workspace cannot be recorded: git ended with status 124"):
+        here.snapshot()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from temporalio.activity import ActivityCancellationDetails
 
+from orch.activities import store
 from orch.activities.jobs import find_jobs
 from orch.activities.trials.sides import Side
 from orch.workflows.model.round.plan import DeviceSet, FileHash
@@ -285,3 +286,14 @@ def test_a_name_with_the_signs_of_globs_is_taken_as_it_is(make_rig: Callable[...
     assert rig.build(rig.candidate({"val 1x.sh": "exit 1\n"})).failed is None
     found = rig.build(rig.candidate({odd: "exit 1\n"}))
     assert found.failed is Cause.TAMPERED
+
+
+def test_a_step_that_leaves_what_keeps_git_busy_for_ever_has_tampered(
+    rig: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "FOREIGN_S", 1)
+    deep, rules = "a/" * 45, f"/a{'/**/a' * 22}/**/[b] text"
+    build = f"echo DEEP > {deep}a; echo '{rules}' > .gitattributes\n"
+    found = rig.build(rig.candidate({f"{deep}a": "deep\n", "build.sh": build}))
+    assert (found.failed, found.side) == (Cause.TAMPERED, "candidate")
+    assert found.detail == "its steps changed more than git can tell"
