@@ -21,7 +21,7 @@ import signal
 import time
 from contextlib import suppress
 
-from . import cgroups
+from . import cgroups, pinning
 from .clocks import Deadline
 from .files import END, GROUP, IDENTITY, JOB, MARK, RESULTS, write_whole
 from .keeper import ORPHANED, adopt_orphans, die_with_parent, kept
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 STOPS: dict[int, int] = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, ORPHANED: signal.SIGKILL}
 """What ends a job, and what its steps are then said to have been ended by."""
 
-GUARD = "bwrap"
+GUARD = pinning.NAME
 """A program that kills its command when it is signalled: spared until KILL, so the command can react."""
 
 GUARDED = 7
@@ -159,7 +159,7 @@ class Supervisor:
 
     def _become(self, step: dict[str, Any], outputs: list[int], report: int) -> NoReturn:
         """In the new process: turn into the step's command, or report why not."""
-        what = "its session"
+        what, argv = "its session", step["argv"]
         try:
             os.setsid()
             die_with_parent(signal.SIGKILL)
@@ -168,6 +168,7 @@ class Supervisor:
             if cpus := step.get("cpus"):
                 what = f"processors {cpus}"
                 os.sched_setaffinity(0, cpus)
+                argv = pinning.fixed(argv, GUARDED)
             what = step["cwd"]
             os.chdir(what)
             what = step["stdin"] or os.devnull
@@ -175,8 +176,8 @@ class Supervisor:
                 os.dup2(source, standard)
             for number in range(1, 32):  # what Python ignores, and what a caller in the background does
                 signal.signal(number, signal.SIG_DFL) if signal.getsignal(number) is signal.SIG_IGN else None
-            what = step["argv"][0]
-            os.execvpe(what, step["argv"], {**step["env"], MARK: self.folder})  # noqa: S606
+            what = argv[0]
+            os.execvpe(what, argv, {**step["env"], MARK: self.folder})  # noqa: S606
         except (OSError, ValueError) as error:
             os.write(report, f"{what}: {getattr(error, 'strerror', None) or error}".encode("utf-8", "replace"))
         finally:
