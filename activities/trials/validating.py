@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...workflows.errors import HostFaultError
 from ...workflows.model.round.lane import ValidateOutputs
 from ...workflows.model.round.trial import Validated
 from ..agents import secrets
 from ..artifacts import write_whole
 from ..effect import effect, in_thread
 from ..home import Home
-from ..jobs import LOST, Job, StepResult, run_job
+from ..jobs import Job, StepResult, run_job
 from . import journal
 from .building import compared
-from .gathering import refusal, said
+from .gathering import FROM_OUTSIDE, refusal, said
 from .processors import spare
 from .schedule import VALIDATE, Run, Stage
 from .sides import CHECK, Side, Trial
@@ -23,7 +24,7 @@ VALIDATED = "validated.json"
 """In the measurement's folder, once it is done."""
 
 TRIES = 3
-"""So often its supervisor may be lost."""
+"""So often in a row somebody may end its job, or its supervisor; it says nothing of the outputs."""
 
 
 class Validating:
@@ -52,12 +53,19 @@ async def _validated(trial: Trial) -> Validated:
     if entries and entries[-1].flaw:
         return Validated()
     runs = [replace(Run.of(entry.kept), what=VALIDATE) for entry in entries if entry.kept]
-    found: tuple[StepResult, ...] = ()
-    for number in range(1, TRIES + 1 if runs else 1):
-        found = await run_job(trial.folder / f"{CHECK}{number}", await in_thread(_job, trial, runs))
-        if found[-1].exit != LOST:
-            break
+    found = await _checked(trial, runs) if runs else ()
     return await in_thread(_refused, trial, found)
+
+
+async def _checked(trial: Trial, runs: Sequence[Run]) -> tuple[StepResult, ...]:
+    """What the validator said of each, up to the first that it does not accept."""
+    tries = len(list(trial.folder.glob(f"{CHECK}*")))
+    for number in range(max(tries, 1), max(tries, 1) + TRIES):
+        found = await run_job(trial.folder / f"{CHECK}{number}", await in_thread(_job, trial, runs))
+        if found[-1].exit.detail not in FROM_OUTSIDE:
+            return found
+    hint = "see what ends processes on this host"
+    raise HostFaultError(f"the validator was ended from outside: {found[-1].exit}", hint=hint)
 
 
 def _job(trial: Trial, runs: Sequence[Run]) -> Job:

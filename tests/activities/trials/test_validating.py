@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from temporalio.activity import ActivityCancellationDetails
 
 from orch.activities.jobs import find_jobs
+from orch.workflows.errors import HostFaultError
 from orch.workflows.model.round.trial import Validated
 
 from .steps import cancelled, is_free, let_through
@@ -73,3 +76,23 @@ async def test_cancelled_validation_ends_its_job_and_gives_everything_back(
     await cancelled(validating, environment, ActivityCancellationDetails(cancel_requested=True))
     assert find_jobs(trial.folder) == []
     assert not (trial.folder / "A").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_validator_that_is_ended_from_outside_again_and_again_says_nothing_of_the_candidate(
+    doubted: Any, turnstile: Any, number: int
+) -> None:
+    request = doubted.measuring(doubted.building(doubted.candidate({"knob": "80.0"})))
+    trial, running = doubted.trial(request), asyncio.create_task(doubted.apairs(request))
+    await let_through(turnstile, trial, 1, 2)
+    await running
+    validating = asyncio.create_task(doubted.avalidate(request))
+    for job in (1, 2, 3):
+        await turnstile.arrived(trial, 2 + job)
+        os.kill(json.loads((trial.folder / f"check-{job}/supervisor.json").read_text())["pid"], number)
+    with pytest.raises(HostFaultError, match="the validator was ended from outside"):
+        await validating
+
+    again = asyncio.create_task(doubted.avalidate(request))
+    await let_through(turnstile, trial, 6, 7, 8)
+    assert await again == Validated()
