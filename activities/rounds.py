@@ -28,7 +28,7 @@ from .round_facts import frozen_facts, plan_flaws, validator_hashes
 from .runs import sandbox_of
 from .snapshots import take_baseline
 from .store import Store
-from .trials.devices import LEAVE, crowded
+from .trials.devices import disturbances
 from .trials.devices import flaws as device_flaws
 from .workspaces.folding import check_names
 from .workspaces.registry import choose
@@ -121,8 +121,7 @@ def _devices(plan: RoundPlan, sandbox: bool) -> tuple[str, ...]:  # noqa: FBT001
     for devices in plan.devices:
         if flaw := device_flaws(devices, sandbox=sandbox):
             raise RefusedError(f"device set {devices.name!r}: {flaw}", hint="name what this host has")
-    why = crowded(plan.devices)
-    return (f"{why} ({LEAVE})",) if why else ()
+    return tuple(f"{why} ({mend})" for why, mend in disturbances(plan.devices))
 
 
 def _unmoved(plan: RoundPlan, store: Store, record: Record) -> None:

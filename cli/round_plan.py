@@ -13,7 +13,7 @@ from ..activities.commit_tree import CommitTree, named_commit
 from ..activities.home import Home
 from ..activities.repository import Repository
 from ..activities.round_facts import entry_facts, matched, meetings, plan_flaws, validator_hashes
-from ..activities.trials.devices import LEAVE, crowded
+from ..activities.trials.devices import disturbances
 from ..activities.trials.devices import flaws as device_flaws
 from ..workflows.errors import RefusedError
 from ..workflows.model.round.campaign import Campaign, NamedFile, Record
@@ -58,8 +58,8 @@ def _devices(draft: RoundDraft, document: Document, *, sandbox: bool) -> None:
         if devices is not None and (flaw := device_flaws(devices, sandbox=sandbox)):
             document.refuse(("devices", index), f"device set `{devices.name}`: {flaw}", "name what this host has")
     known = [devices for devices in sets if devices is not None]
-    if known and (why := crowded(known)):
-        document.warn(("devices",), why, LEAVE)
+    for why, mend in disturbances(known) if known else ():
+        document.warn(("devices",), why, mend)
 
 
 def check_campaign_alone(file: Path, repository: Repository, home: Home) -> CheckedRound:

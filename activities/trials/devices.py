@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from ...workflows.model.round.plan import DeviceSet
 from ..sandbox.registry import chosen
+from ..supervisor import pinning
 from .cuda import Cuda
-from .processors import Processors, spare
+from .processors import Processors, entangled, spare
 
 
 class Kind(Protocol):
@@ -36,8 +37,7 @@ class Kind(Protocol):
         ...
 
 
-LEAVE = "name `cpus:` and leave one free"
-"""What mends it when sets are crowded."""
+LEAVE = "name `cpus:` and leave a core free"
 
 KINDS: tuple[Kind, ...] = (Processors(), Cuda())
 
@@ -54,11 +54,15 @@ def flaws(devices: DeviceSet, *, sandbox: bool = True) -> str:
     return next((flaw for kind in KINDS if (flaw := kind.flaw(devices))), "")
 
 
-def crowded(sets: Sequence[DeviceSet]) -> str:
-    """What runs on the processors of a plan's sets besides measurements, on this host; empty when others are left."""
-    if spare(sets):
-        return ""
-    return "no processor is left for agents, builds and validators: they run beside measurements, and on the same ones"
+def disturbances(sets: Sequence[DeviceSet]) -> Iterator[tuple[str, str]]:
+    """What may disturb measurements on a plan's sets, on this host, and what mends it."""
+    if not spare(sets):
+        beside = "they run beside measurements, and on the same ones"
+        yield f"no processor is left for agents, builds and validators: {beside}", LEAVE
+    if shared := entangled(sets):
+        yield shared, "give both threads of a core to one set"
+    if any(devices.cpus for devices in sets) and (loose := pinning.flaw()):
+        yield f"what is measured could leave its processors: {loose}", "measure on another host"
 
 
 def qualify(devices: DeviceSet) -> str:

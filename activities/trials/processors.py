@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from ...workflows.model.round.plan import DeviceSet
@@ -63,6 +64,15 @@ class Processors:
         """Nothing."""
         return ()
 
+    def cores(self, cpus: Iterable[int]) -> set[int]:
+        """All processors of the cores that these belong to, as far as the kernel says which share one."""
+        found = set(cpus)
+        for number in tuple(found):
+            with suppress(OSError, ValueError):
+                path = self.sys / f"devices/system/cpu/cpu{number}/topology/thread_siblings_list"
+                found.update(_numbers(path.read_text(encoding="ascii")))
+        return found
+
     def _load(self, most: float) -> str:
         """The one-minute load still tells of the measurement before: where it is too high, it is counted what runs."""
         load = os.getloadavg()[0]
@@ -96,12 +106,24 @@ class Processors:
             return None
 
 
-def spare(sets: Iterable[DeviceSet]) -> tuple[int, ...]:
-    """The processors that no measurement has, for what runs beside one; empty when none are left or none are named."""
+def spare(sets: Iterable[DeviceSet], host: Processors = Processors()) -> tuple[int, ...]:
+    """The processors that no measurement has, for what runs beside one; empty when none are left or none are named.
+
+    Nor has a measurement the other half of one: two threads of a core take its time from one another.
+    """
     named = [set(devices.cpus) for devices in sets]
     if not all(named) or not hasattr(os, "sched_getaffinity"):
         return ()
-    return tuple(sorted(os.sched_getaffinity(0) - set().union(*named)))
+    return tuple(sorted(os.sched_getaffinity(0) - host.cores(set().union(*named))))
+
+
+def entangled(sets: Iterable[DeviceSet], host: Processors = Processors()) -> str:
+    """Which two sets, measured on at once, have halves of one core; empty when none do."""
+    for one, other in combinations(sets, 2):
+        at_once = set(one.cpus).isdisjoint(other.cpus)
+        if at_once and (shared := host.cores(one.cpus).intersection(other.cpus)):
+            return f"{_named(sorted(shared))} of device set {other.name!r} share cores with device set {one.name!r}"
+    return ""
 
 
 def _pinning_flaw(cpus: tuple[int, ...]) -> str:

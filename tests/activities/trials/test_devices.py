@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orch.activities.supervisor import pinning
 from orch.activities.trials import devices, processors
 from orch.activities.trials.processors import Processors, spare
 from orch.workflows.model.round.plan import DeviceSet
@@ -23,13 +24,17 @@ Host = Callable[..., Processors]
 def host(tmp_path: Path) -> Host:
     """A host whose sysfs and procfs say what the test wants."""
 
-    def make(online: str = "0-1", governors: dict[int, str] | None = None, running: int = 1) -> Processors:
+    def make(
+        online: str = "0-1", governors: dict[int, str] | None = None, running: int = 1, siblings: str = ""
+    ) -> Processors:
         cpu = tmp_path / "sys/devices/system/cpu"
         cpu.mkdir(parents=True, exist_ok=True)
         (cpu / "online").write_text(f"{online}\n")
         for number, governor in (governors or {}).items():
             (cpu / f"cpu{number}/cpufreq").mkdir(parents=True, exist_ok=True)
             (cpu / f"cpu{number}/cpufreq/scaling_governor").write_text(f"{governor}\n")
+        (cpu / f"cpu{MINE[0]}/topology").mkdir(parents=True, exist_ok=True)
+        (cpu / f"cpu{MINE[0]}/topology/thread_siblings_list").write_text(f"{siblings}\n")
         (tmp_path / "loadavg").write_text(f"0.00 0.00 0.00 {running}/211 4711\n")
         return Processors(tmp_path / "sys", tmp_path)
 
@@ -96,16 +101,45 @@ def test_what_a_trial_runs_is_no_load_of_others(tmp_path: Path) -> None:
             process.kill()
 
 
-def test_what_runs_beside_measurements_keeps_off_their_processors() -> None:
-    assert spare([DeviceSet(name="a", cpus=(MINE[0],))]) == tuple(MINE[1:])
-    assert spare([DeviceSet(name="a", cpus=tuple(MINE))]) == ()
-    assert spare([DeviceSet(name="a", cpus=(MINE[0],)), DeviceSet(name="b")]) == ()
+def test_what_runs_beside_measurements_keeps_off_their_processors(host: Host) -> None:
+    assert spare([DeviceSet(name="a", cpus=(MINE[0],))], host()) == tuple(MINE[1:])
+    assert spare([DeviceSet(name="a", cpus=tuple(MINE))], host()) == ()
+    assert spare([DeviceSet(name="a", cpus=(MINE[0],)), DeviceSet(name="b")], host()) == ()
 
 
 def test_sets_that_leave_no_processor_for_others_are_told() -> None:
-    assert devices.crowded([DeviceSet(name="a")]).startswith("no processor is left for agents, builds and validators")
-    assert devices.crowded([DeviceSet(name="a", cpus=tuple(MINE))])
-    assert bool(devices.crowded([DeviceSet(name="a", cpus=(MINE[0],))])) is (len(MINE) == 1)
+    for crowded in (DeviceSet(name="a"), DeviceSet(name="a", cpus=tuple(MINE))):
+        ((why, mend),) = devices.disturbances([crowded])
+        assert why.startswith("no processor is left for agents, builds and validators")
+        assert mend == "name `cpus:` and leave a core free"
+
+
+def test_the_other_thread_of_a_measured_core_is_not_spare(host: Host) -> None:
+    two = host(siblings=f"{MINE[0]},{MINE[-1]}")
+    others = tuple(number for number in MINE if number not in {MINE[0], MINE[-1]})
+    assert spare([DeviceSet(name="a", cpus=(MINE[0],))], two) == others
+
+
+def test_sets_that_share_a_core_are_told_and_those_that_share_a_processor_are_never_measured_on_at_once(
+    host: Host,
+) -> None:
+    two = host(siblings=f"{MINE[0]}-{MINE[0] + 1}")
+    one, other = (DeviceSet(name=f"n{n}", cpus=(MINE[0] + n,)) for n in range(2))
+    assert (
+        processors.entangled([one, other], two)
+        == f"cpu-{MINE[0] + 1} of device set 'n1' share cores with device set 'n0'"
+    )
+    assert processors.entangled([one, other, one], host(siblings=str(MINE[0]))) == ""
+    both = DeviceSet(name="both", cpus=(MINE[0], MINE[0] + 1))
+    assert processors.entangled([one, one, both, DeviceSet(name="all")], two) == ""
+
+
+def test_a_host_that_keeps_nothing_to_its_processors_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pinning, "flaw", lambda: "no filter of system calls is known for sparc")
+    monkeypatch.setattr(devices, "spare", lambda _: (1,))
+    told = [why for why, _ in devices.disturbances([DeviceSet(name="a", cpus=(MINE[0],))])]
+    assert told == ["what is measured could leave its processors: no filter of system calls is known for sparc"]
+    assert list(devices.disturbances([DeviceSet(name="a")])) == []
 
 
 def test_a_set_is_qualified_by_being_there_first() -> None:
