@@ -20,6 +20,9 @@ TRIAL = "trial-"
 LOOKS, APART_S = 10, 0.01
 """How often, and how far apart, it is counted what runs, where the load alone does not tell."""
 
+PROCESSOR = 36
+"""Where the kernel tells a thread's processor, in what follows its name."""
+
 
 @dataclass(frozen=True)
 class Processors:
@@ -54,7 +57,7 @@ class Processors:
             for number in devices.cpus or self._online():
                 if (found := self._governor(number)) != devices.governor:
                     return f"the governor of cpu-{number} is {found}, not {devices.governor}"
-        return self._load(devices.load) if devices.load is not None else ""
+        return self._load(devices.load, devices.cpus) if devices.load is not None else ""
 
     def environment(self, devices: DeviceSet) -> Mapping[str, str]:  # noqa: ARG002 - it is pinned by its supervisor
         """Nothing."""
@@ -73,24 +76,34 @@ class Processors:
                 found.update(_numbers(path.read_text(encoding="ascii")))
         return found
 
-    def _load(self, most: float) -> str:
-        """The one-minute load still tells of the measurement before: where it is too high, it is counted what runs."""
+    def _load(self, most: float, cpus: tuple[int, ...]) -> str:
+        """The one-minute load still tells of the measurement before, and of all processors: it is counted what runs."""
         load = os.getloadavg()[0]
-        if load <= most or (now := self._others(load)) <= most:
+        if load <= most or (now := self._others(load, cpus)) <= most:
             return ""
-        return f"the load of this host is {load:.2f}, and {now:.1f} of it are no measurement: at most {most:g} may be"
+        which = f"on {_named(cpus)}" if cpus else "no measurement"
+        return f"the load of this host is {load:.2f}, and {now:.1f} of it are {which}: at most {most:g} may be"
 
-    def _others(self, load: float) -> float:
-        """How many threads are running, or want to, that belong to no trial; `load` where the kernel does not say."""
+    def _others(self, load: float, cpus: tuple[int, ...]) -> float:
+        """How many threads are running on these, or want to, that belong to no trial; `load` where nobody says."""
         try:
             looks = []
             for _ in range(LOOKS):
                 time.sleep(APART_S)
-                everything = int((self.proc / "loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])
-                looks.append(max(0, everything - 1 - running(trial_pids())))  # less the thread that asks
+                looks.append(self._running_on(cpus) if cpus else self._running())
         except (OSError, ValueError, IndexError):
             return load
         return sum(looks) / len(looks)
+
+    def _running(self) -> int:
+        everything = int((self.proc / "loadavg").read_text(encoding="ascii").split()[3].partition("/")[0])
+        return max(0, everything - 1 - running(trial_pids()))  # less the thread that asks
+
+    def _running_on(self, cpus: tuple[int, ...]) -> int:
+        """No trial runs there: that is asked before one begins, and others are pinned elsewhere."""
+        me = str(threading.get_native_id())
+        tasks = (task for task in self.proc.glob("[0-9]*/task/*") if task.name != me)
+        return sum(_processor(task) in cpus for task in tasks)
 
     def _online(self) -> tuple[int, ...]:
         try:
@@ -157,14 +170,16 @@ def running(pids: Iterable[int]) -> int:
     found = 0
     for pid in pids:
         with suppress(OSError):
-            found += sum(map(_runs, Path(f"/proc/{pid}/task").iterdir()))
+            found += sum(_processor(task) is not None for task in Path(f"/proc/{pid}/task").iterdir())
     return found
 
 
-def _runs(task: Path) -> bool:
-    with suppress(OSError):
-        return (task / "stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"R"]
-    return False
+def _processor(task: Path) -> int | None:
+    """Where a thread is running, or wants to; None for one that waits for something else."""
+    with suppress(OSError, ValueError, IndexError):
+        facts = (task / "stat").read_bytes().rpartition(b")")[2].split()
+        return int(facts[PROCESSOR]) if facts[0] == b"R" else None
+    return None
 
 
 def _numbers(text: str) -> tuple[int, ...]:

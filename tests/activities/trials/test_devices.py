@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +87,30 @@ def test_a_high_load_counts_as_far_as_something_else_than_trials_runs_now(
     )
     assert host(running=4).busy(DeviceSet(name="a", load=4.0)) == ""
     assert host(running=4).busy(DeviceSet(name="a")) == ""
+
+
+def test_of_a_set_that_names_processors_only_what_runs_there_is_load(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (3.2, 1.0, 1.0))
+    me = threading.get_native_id()
+    for thread, state, cpu in ((11, "R", 0), (12, "R", 0), (13, "S", 1), (14, "R", 2), (me, "R", 1)):
+        task = tmp_path / f"{11 if thread == 12 else thread}/task/{thread}"
+        task.mkdir(parents=True)
+        (task / "stat").write_text(f"{thread} (a) R (b) {state} {'0 ' * 35}{cpu} 0\n")
+    one, other = (DeviceSet(name="a", cpus=cpus, load=0.5) for cpus in ((0, 3), (1, 3)))
+    assert host().busy(other) == ""
+    assert host().busy(one) == ("the load of this host is 3.20, and 2.0 of it are on cpu-0, cpu-3: at most 0.5 may be")
+
+
+def test_what_runs_on_a_processor_is_counted_there() -> None:
+    spin = f"import os\nos.sched_setaffinity(0, [{MINE[-1]}])\nprint(flush=True)\nwhile True: pass"
+    with subprocess.Popen((sys.executable, "-c", spin), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert processors._processor(Path(f"/proc/{process.pid}/task/{process.pid}")) == MINE[-1]
+        assert Processors()._running_on((MINE[-1],)) >= 1
+        process.kill()
 
 
 def test_what_a_trial_runs_is_no_load_of_others(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ class DeviceSet(Value):
         name: names it in the plan.
         cpus: processors to be pinned to; empty for all of the host's, unpinned.
         cuda: indexes of NVIDIA devices.
-        load: the most that the host's one-minute load may be, measurement aside; None for no check.
+        load: the most that the host's one-minute load may be, measurement aside and of named processors theirs alone;
+            None for no check.
         governor: the frequency governor the processors must have; empty for no check.
     """
 
