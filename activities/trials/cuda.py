@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...workflows.errors import RefusedError
+from ...workflows.errors import HostFaultError, RefusedError
 from ...workflows.model.round.plan import DeviceSet
 
 MODULE = "pynvml"
@@ -35,22 +35,17 @@ class Cuda:
     dev: Path = Path("/dev")
 
     def identities(self, devices: DeviceSet) -> tuple[str, ...]:
-        """`gpu-UUID` for each. Raises RefusedError when they cannot be asked."""
-        if why := self.flaw(devices):
+        """`gpu-UUID` for each. Raises RefusedError when one is not there, HostFaultError when they cannot be asked."""
+        if why := self._missing(devices):
             raise RefusedError(why, hint=f"see the device set {devices.name!r} of the plan")
         return tuple(f"gpu-{uuid.removeprefix('GPU-')}" for uuid in self._uuids(devices))
 
     def flaw(self, devices: DeviceSet) -> str:
         """Why the set does not exist on this host."""
-        if not devices.cuda:
-            return ""
         try:
-            with self._nvml() as nvml:
-                count = nvml.nvmlDeviceGetCount()
+            return self._missing(devices)
         except _UnusableError as error:
-            return str(error)
-        missing = [str(index) for index in devices.cuda if index >= count]
-        return f"no NVIDIA device {', '.join(missing)} on this host: it has {count}" if missing else ""
+            return error.message
 
     def busy(self, devices: DeviceSet) -> str:
         """Whether a process computes on one of them already."""
@@ -62,7 +57,7 @@ class Cuda:
                     if pids := _computing(nvml, nvml.nvmlDeviceGetHandleByIndex(index)):
                         return f"process {pids[0]} computes on NVIDIA device {index}"
         except _UnusableError as error:
-            return str(error)
+            return error.message
         return ""
 
     def environment(self, devices: DeviceSet) -> Mapping[str, str]:
@@ -77,6 +72,14 @@ class Cuda:
             handles = map(nvml.nvmlDeviceGetHandleByIndex, devices.cuda)
             own = [f"nvidia{nvml.nvmlDeviceGetMinorNumber(handle)}" for handle in handles]
         return tuple(path for path in (self.dev / name for name in (*own, *SHARED)) if path.exists())
+
+    def _missing(self, devices: DeviceSet) -> str:
+        if not devices.cuda:
+            return ""
+        with self._nvml() as nvml:
+            count = nvml.nvmlDeviceGetCount()
+        missing = [str(index) for index in devices.cuda if index >= count]
+        return f"no NVIDIA device {', '.join(missing)} on this host: it has {count}" if missing else ""
 
     def _uuids(self, devices: DeviceSet) -> list[str]:
         if not devices.cuda:
@@ -102,8 +105,8 @@ class Cuda:
             raise _UnusableError(f"NVIDIA devices cannot be asked: {error}") from None
 
 
-class _UnusableError(Exception):
-    """NVML does not answer."""
+class _UnusableError(HostFaultError):
+    """NVML does not answer: where nobody asks whether it does, the next try begins with that question."""
 
 
 def _computing(nvml: Any, handle: Any) -> list[int]:

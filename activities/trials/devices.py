@@ -43,7 +43,10 @@ KINDS: tuple[Kind, ...] = (Processors(), Cuda())
 
 
 def identities(devices: DeviceSet) -> tuple[str, ...]:
-    """The devices of a set, sorted: `cpu-3`, `gpu-UUID`. Raises RefusedError for a set that does not exist."""
+    """The devices of a set, sorted: `cpu-3`, `gpu-UUID`.
+
+    Raises RefusedError for a set that does not exist, HostFaultError when the host does not tell.
+    """
     return tuple(sorted({name for kind in KINDS for name in kind.identities(devices)}))
 
 

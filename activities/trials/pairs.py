@@ -41,8 +41,9 @@ TRIES = 3
 """So many jobs of one measurement may be lost with their supervisors before it ends with the pairs that it has."""
 
 
-STOPPED = "stopped"
-"""What a supervisor says of a step when its job was ended."""
+DEADLINE = "deadline"
+ENDED = frozenset({"stopped", DEADLINE})
+"""What a supervisor says of a step when its job was ended: by somebody, or at its deadline by the clock that counts."""
 
 
 class Measuring:
@@ -70,7 +71,7 @@ class _Pairs:
 
     def __init__(self, trial: Trial, request: MeasurePairs, deadline: float | None) -> None:
         self._trial, self._request, self._deadline = trial, request, deadline
-        self._stopped = False
+        self._ended = ""
         self._facts = Measurement(
             base=request.base, candidate=request.candidate, device=request.device, host=host_class()
         )
@@ -137,7 +138,7 @@ class _Pairs:
             running.cancel()
             raise
         await in_thread(gathering.look)
-        self._stopped = any(step.exit.detail == STOPPED for step in found or ())
+        self._ended = next((step.exit.detail for step in found or () if step.exit.detail in ENDED), "")
         return found
 
     def _over(self) -> bool:
@@ -145,7 +146,7 @@ class _Pairs:
         entries = journal.read(self._trial.folder)
         flawed = bool(entries) and bool(entries[-1].flaw)
         late = self._deadline is not None and time.time() >= self._deadline
-        return flawed or late or self._stopped or len(entries) >= self._trial.plan.gates.pairs
+        return flawed or late or bool(self._ended) or len(entries) >= self._trial.plan.gates.pairs
 
     def _gathered(self) -> Measurement:
         entries = journal.read(self._trial.folder)
@@ -158,9 +159,10 @@ class _Pairs:
         return _updated(facts, detail=short)
 
     def _why(self) -> str:
-        if self._deadline is not None and time.time() >= self._deadline:
+        late = self._deadline is not None and time.time() >= self._deadline
+        if late or self._ended == DEADLINE:
             return "its deadline passed"
-        return "somebody else ended it" if self._stopped else "its supervisor was lost again and again"
+        return "somebody else ended it" if self._ended else "its supervisor was lost again and again"
 
     def _discard(self, job: Job) -> None:
         """The folders of runs that did not come to be."""

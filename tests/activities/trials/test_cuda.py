@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from orch.activities.trials.cuda import Cuda
-from orch.workflows.errors import RefusedError
+from orch.workflows.errors import HostFaultError, RefusedError
 from orch.workflows.model.round.plan import DeviceSet
 
 
@@ -62,6 +62,13 @@ def test_a_device_that_is_not_there_is_a_flaw(cuda: Cuda) -> None:
     assert cuda.busy(three) == "NVIDIA devices cannot be asked: Invalid Argument"
     with pytest.raises(RefusedError, match="no NVIDIA device 2, 7"):
         cuda.identities(three)
+
+
+def test_a_driver_that_fails_once_a_set_was_found_is_the_hosts_fault(cuda: Cuda, two: object) -> None:
+    two.driver = False  # type: ignore[attr-defined]
+    for ask in (cuda.identities, cuda.environment, cuda.nodes):
+        with pytest.raises(HostFaultError, match="NVML Shared Library Not Found"):
+            ask(BOTH)
 
 
 def test_every_question_lets_go_of_the_driver(cuda: Cuda, two: object) -> None:

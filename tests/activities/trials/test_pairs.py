@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from orch.activities.slots import held
+from orch.activities.trials import pairs
 from orch.activities.trials.leases import take
 from orch.activities.trials.schedule import Run, by_lot
 from orch.activities.trials.sides import Side
@@ -289,6 +290,19 @@ def test_what_is_complete_at_the_deadline_is_reported(make_rig: Callable[..., An
     assert all(sample.value == 100.0 for pair in found.pairs for sample in (*pair.a, *pair.b))
     assert all(len(pair.a) == len(pair.b) == 1 for pair in found.pairs)
     assert found.detail == f"it ended after {len(found.pairs)} of 40 pairs: its deadline passed"
+
+
+def test_a_job_that_ended_at_the_deadline_is_not_begun_again_whatever_the_wall_clock_says_by_then(
+    make_rig: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make_rig().with_plan(gates={"pairs": 40}, validate_=None)
+    built = rig.building(rig.candidate({"code.sh": "sleep 0.2\n"}))
+    assert not rig.built(built).failed
+    request = rig.measuring(built, deadline=time.time() + 2.0)
+    monkeypatch.setattr(pairs, "time", SimpleNamespace(monotonic=time.monotonic, time=lambda: 0.0))
+    found = rig.measured(request)
+    assert found.detail == f"it ended after {len(found.pairs)} of 40 pairs: its deadline passed"
+    assert not (rig.trial(built).folder / "trial-2").exists()
 
 
 def test_afterwards_facts_and_logs_are_left_and_nothing_else(rig: Any) -> None:
