@@ -115,7 +115,12 @@ def _pending(ledger: Ledger, lane: str) -> tuple[list[Span], int]:
     """From when to when a lane's tickets were in the queue or on a device, and how many there were."""
     queued = {e.submission.ticket: e.time for e in ledger if isinstance(e, TicketQueued)}
     measured = [e for e in ledger if isinstance(e, TicketMeasured) and e.lane == lane and e.ticket in queued]
-    return [(queued[event.ticket], event.time) for event in measured], len(measured)
+    return [(queued[event.ticket], _free_at(event)) for event in measured], len(measured)
+
+
+def _free_at(event: TicketMeasured) -> float:
+    """When the device was free again: the validator may have had the last word much later."""
+    return event.measurement.free_at or event.time
 
 
 def _bindings(ledger: Ledger, lane: str) -> Iterator[Span]:
@@ -135,7 +140,7 @@ def _outside(span: Span, others: Iterable[Span]) -> float:
 
 
 def _measurement_s(ledgers: Iterable[Ledger]) -> float:
-    """Mean seconds from the queue to the verdict, with each ticket's share of the later A/A measurements."""
+    """Mean seconds from the queue to a free device, with each ticket's share of the later A/A measurements."""
     taken: dict[tuple[int, str], float] = {}
     spans: list[float] = []
     for number, ledger in enumerate(ledgers):
@@ -143,7 +148,7 @@ def _measurement_s(ledgers: Iterable[Ledger]) -> float:
             if isinstance(event, TicketTaken):
                 taken[number, event.ticket] = event.time
             elif isinstance(event, TicketMeasured) and (number, event.ticket) in taken:
-                spans.append(event.time - taken[number, event.ticket])
+                spans.append(_free_at(event) - taken[number, event.ticket])
         spans[-1:] = [last + sum(_later_guards(ledger)) for last in spans[-1:]]
     return fmean(spans) if spans else 0.0
 

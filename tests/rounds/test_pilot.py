@@ -19,7 +19,7 @@ from orch.workflows.errors import RefusedError
 from orch.workflows.model.event import Event
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round.composition import StepResult
-from orch.workflows.model.round.event import HeadRerun, RoundDecided
+from orch.workflows.model.round.event import HeadRerun, RoundDecided, TicketMeasured
 from orch.workflows.model.round.pilot import Arm, PilotPlan, PilotRule, PilotRun, Verdict
 from orch.workflows.model.round.plan import Direction, RoundPlan
 from orch.workflows.model.round.trial import Scale
@@ -33,6 +33,7 @@ FACTORS = {"tokens": 0.8, "cache": 0.78, "output": 0.9}
 RULE = PilotRule(target=0.3, fraction=0.8, threshold=0.9, sigmas=6)
 PILOT = PilotPlan(id="speed", round=PLAN, repetitions=3, rule=RULE)
 THINK_S, DEVICE = 100.0, "cpu-a"
+VALIDATOR_S = 3.0
 
 
 def run_of(plan: RoundPlan) -> str:
@@ -147,6 +148,24 @@ async def test_serial_run_adds_up_what_its_rounds_gained(tmp_path: Path) -> None
     assert serial.gain == pytest.approx(0.58, abs=0.02)
     assert serial.reached_s is not None
     assert serial.reached_s < serial.ended_s
+
+
+def test_measuring_ends_when_the_device_is_free_and_not_with_the_validators_word() -> None:
+    at_once = story(PLAN)
+    late = [_validated(event, VALIDATOR_S) if isinstance(event, TicketMeasured) else event for event in story(PLAN)]
+
+    plain, found = (facts(Arm.PARALLEL, 0, [events], RULE) for events in (at_once, late))
+
+    lost = [one.measure_s - other.measure_s for one, other in zip(plain.lanes, found.lanes, strict=True)]
+    worked = [other.agent_s - one.agent_s for one, other in zip(plain.lanes, found.lanes, strict=True)]
+    assert lost == pytest.approx([VALIDATOR_S] * 3, abs=0.01)
+    assert worked == pytest.approx([VALIDATOR_S] * 3, abs=0.01)
+
+
+def _validated(event: TicketMeasured, seconds: float) -> Event:
+    """The same verdict after a validator that took so long."""
+    measurement = event.measurement.model_copy(update={"free_at": event.time - seconds})
+    return event.model_copy(update={"measurement": measurement})
 
 
 def test_gain_below_the_target_is_censored() -> None:
