@@ -53,11 +53,10 @@ def _check_contract(file: Path, repo: Path, *, as_json: bool) -> None:
         contract, covered = resolve(contract, reader(top(repo)))
         facts = [*map(clean, covered), *_carried(repo, contract, document)]
     contract = None if document.refusals else contract
-    refusals = sorted(set(document.refusals))
     if as_json:
         digest, protected = (contract.digest, contract.protected) if contract else (None, ())
         told = {"file": str(file), "kind": "contract", "digest": digest, "protected": protected, "facts": facts}
-        out_json({**told, "refusals": [vars(refusal) for refusal in refusals]})
+        out_json({**told, **_rows(document)})
     elif contract is not None:
         out(f"{file}: {plural(len(contract.rungs), 'rung')}, digest {contract.digest}")
         for fact in facts:
@@ -109,19 +108,23 @@ def _check_round(file: Path, repo: Path, kind: FileKind, *, as_json: bool) -> No
 
 
 def _told(checked: Checked, kind: str) -> dict[str, Any]:
-    def rows(which: str) -> list[dict[str, Any]]:
-        return [
-            {"file": document.name, **vars(told)}
-            for document in checked.documents
-            for told in sorted(set(getattr(document, which)))
-        ]
-
     return {
         "file": checked.document.name,
         "kind": kind,
         "digest": checked.digest or None,
         "protected": checked.protected,
         "facts": checked.facts,
-        "warnings": rows("warnings"),
-        "refusals": rows("refusals"),
+        **_rows(*checked.documents),
+    }
+
+
+def _rows(*documents: Document) -> dict[str, list[dict[str, Any]]]:
+    """Warnings and refusals, each with its file and line."""
+    return {
+        which: [
+            {"file": document.name, **vars(told)}
+            for document in documents
+            for told in sorted(set(getattr(document, which)))
+        ]
+        for which in ("warnings", "refusals")
     }

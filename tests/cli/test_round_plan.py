@@ -527,6 +527,16 @@ def test_kind_of_a_file_is_told_by_most_of_its_keys(
     assert (done.exit_code, json.loads(done.stdout)["kind"]) == (2, kind)
 
 
+@pytest.mark.parametrize("text", ["goal: x\n", "entries: []\ngates: {}\n", "campaign: c.yaml\nround: r1\n"])
+def test_every_kind_of_file_is_told_of_in_the_same_words(text: str, orch: Any, optimized: Any, state: Path) -> None:
+    (optimized.repo / "x.yaml").write_text(text)
+
+    told = json.loads(orch("check", "x.yaml", "--json").stdout)
+
+    assert list(told) == ["file", "kind", "digest", "protected", "facts", "warnings", "refusals"]
+    assert set(told["refusals"][0]) == {"file", "line", "message", "mend"}
+
+
 def test_user_repository_stays_as_it_is(
     optimized: Any, home: Home, fingerprint: Callable[[Path], dict[str, str]]
 ) -> None:
