@@ -51,10 +51,12 @@ class CheckedRound(Checked):
     """What came of a round plan's file, or of a campaign's alone.
 
     Attributes:
+        said: the protected globs that both files name, in their order.
         other: its campaign's file; None when it is not there.
         plan: the frozen plan; None when anything is refused, and of a campaign alone.
     """
 
+    said: tuple[str, ...] = ()
     other: Document | None = None
     plan: RoundPlan | None = None
 

@@ -159,11 +159,11 @@ def _compile(given: _Compiling) -> None:
     draft, checked, campaign, record, tree = given.draft, given.checked, given.campaign, given.record, given.tree
     _run_before(given)
     limits, files = _gates(given)
-    said = (
+    checked.said = (
         *sound_globs(checked.campaign, campaign.protected),
         *sound_globs(checked.document, draft.fields.get("protected", ())),
     )
-    checked.protected, told = protection(campaign.commands, said, [file.path for file in files], tree)
+    checked.protected, told = protection(campaign.commands, checked.said, [file.path for file in files], tree)
     checked.facts += told
     checked.note(plan_flaws(_facts(given, limits)))
     if any(document.refusals for document in checked.documents):

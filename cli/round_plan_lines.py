@@ -16,11 +16,13 @@ MOST_GLOBS = 3
 """Protected globs that are shown."""
 
 
-def plan_lines(plan: RoundPlan, *, promote: str, sandbox: bool, warnings: Sequence[str] = ()) -> list[str]:
-    """The whole plan: what is measured and how, the lanes, what follows."""
+def plan_lines(
+    plan: RoundPlan, *, promote: str, sandbox: bool, said: Sequence[str] = (), warnings: Sequence[str] = ()
+) -> list[str]:
+    """The whole plan: what is measured and how, the lanes, what follows; `said` are protected globs to show first."""
     return [
         f"round {plan.id} of campaign {plan.campaign}  digest {plan.digest[:16]}",
-        *columns([(f"{key}:", value) for key, value in _facts(plan, promote, sandbox=sandbox)]),
+        *columns([(f"{key}:", value) for key, value in _facts(plan, promote, said, sandbox=sandbox)]),
         "",
         *columns([HEADINGS, *(_lane(lane) for lane in plan.lanes)]),
         *(line for lane in plan.lanes for line in _words(lane)),
@@ -29,7 +31,7 @@ def plan_lines(plan: RoundPlan, *, promote: str, sandbox: bool, warnings: Sequen
     ]
 
 
-def _facts(plan: RoundPlan, promote: str, *, sandbox: bool) -> Iterator[tuple[str, str]]:
+def _facts(plan: RoundPlan, promote: str, said: Sequence[str], *, sandbox: bool) -> Iterator[tuple[str, str]]:
     gates = plan.gates
     better = "lower is better" if plan.metric.direction == "lower" else "higher is better"
     yield "incumbent", plan.incumbent[:12]
@@ -45,7 +47,7 @@ def _facts(plan: RoundPlan, promote: str, *, sandbox: bool) -> Iterator[tuple[st
             yield name.rstrip("_"), f"{one_line(command.run, 90)}  (at most {show_duration(command.timeout_s)})"
     if gates.validator:
         yield "validator", ", ".join(f"{clean(file.path)} {file.sha256[:12]}" for file in gates.validator)
-    yield "protected", _protected(plan.protected)
+    yield "protected", _protected(list(dict.fromkeys((*said, *plan.protected))))
     yield "devices", "; ".join(map(_device, plan.devices))
     yield (
         "limits",

@@ -87,12 +87,13 @@ def start_round(*, dry_run: bool, detach: bool, as_json: bool, **given: Any) -> 
 def _show_round(start: RoundStart, *, as_json: bool) -> None:
     from .round_plan_lines import plan_lines
 
-    warnings = start.checked.warnings
+    said, warnings = start.checked.said, start.checked.warnings
     if as_json:
         out_json({"id": start.request.run, "digest": start.plan.digest, "plan": start.plan, "warnings": warnings})
         return
     sandbox = start.request.sandbox != "off"
-    out("\n".join(plan_lines(start.plan, promote=str(start.request.promote), sandbox=sandbox, warnings=warnings)))
+    promote = str(start.request.promote)
+    out("\n".join(plan_lines(start.plan, promote=promote, sandbox=sandbox, said=said, warnings=warnings)))
 
 
 def _start(run: str, starting: Callable[[Client], Awaitable[str]], *, detach: bool, as_json: bool) -> None:

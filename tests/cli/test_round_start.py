@@ -88,6 +88,18 @@ def test_plan_is_shown_on_one_screen(golden: Callable[[str, str], None]) -> None
     golden("round_plan.txt", "\n".join(lines) + "\n")
 
 
+def test_protected_globs_that_the_files_name_are_shown_first(optimized: Any, home: Home) -> None:
+    optimized.edit(("round: r01", 'round: r01\nprotected: ["only/mine/**"]'))
+    start = resolved(optimized, home, sandbox=False)
+
+    lines = plan_lines(start.plan, promote="none", sandbox=True, said=start.checked.said)
+
+    (shown,) = (line for line in lines if line.startswith("protected:"))
+    assert start.plan.protected.index("only/mine/**") > 0
+    assert shown.partition(":")[2].lstrip().startswith("docs/**, only/mine/**, ")
+    assert shown.endswith(f" and {len(start.plan.protected) - 3} more")
+
+
 def test_most_lanes_still_fit_on_a_screen() -> None:
     many = FULL.model_copy(update={"lanes": FULL.lanes[1:] * 16})
 
