@@ -93,7 +93,7 @@ def round_summary(view: RoundView) -> str:
     """The closing line: what became of the round, in words and counts."""
     why = f": {round_sentence(view.reason)}" if view.reason else f": {view.phase.value}"
     counts = f"{plural(len(view.tickets), 'ticket')} of {plural(len(view.lanes), 'lane')}, cost {cost(view.usage)}"
-    return f"{view.status.value}{why} · {counts}, {view.device_hours:.2f} device-hours"
+    return f"{view.status.value}{why} · {counts}, {show_duration(view.device_hours * 3600)} on devices"
 
 
 def _head(view: RoundView, link: str) -> Iterator[str]:

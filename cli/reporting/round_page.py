@@ -86,7 +86,7 @@ def _tiles(view: RoundView) -> Iterator[Html]:
     yield tile("Tickets", str(len(tickets)), f"{measured} measured, {rejected} rejected")
     shares = [device.busy for device in view.devices if device.busy is not None]
     busy = f", held {sum(shares) / len(shares):.0%} of the time" if shares else ""
-    yield tile("Devices", f"{view.device_hours:.2f} h", f"{plural(len(view.devices), 'set')}{busy}")
+    yield tile("Devices", show_duration(view.device_hours * 3600), f"{plural(len(view.devices), 'set')}{busy}")
     attempts = sum(len(lane.attempts) for lane in view.lanes)
     money, _, tokens = cost(view.usage).partition(" ") if view.usage.usd is not None else (cost(view.usage), "", "")
     tried = f"{plural(attempts, 'attempt')} of {plural(len(view.lanes), 'lane')}"

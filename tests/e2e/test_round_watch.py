@@ -188,7 +188,7 @@ def _drawn(argv: tuple[str, ...], env: dict[str, str], *, rows: int, columns: in
     with subprocess.Popen(argv, env={**env, "TERM": "xterm"}, stdin=terminal, stdout=terminal, stderr=terminal) as it:
         os.close(terminal)
         text, frame, until = b"", [""], time.monotonic() + 60
-        while time.monotonic() < until and not ("device-hours" in frame[-1] and "next on" in "".join(frame)):
+        while time.monotonic() < until and not ("on devices" in frame[-1] and "next on" in "".join(frame)):
             text += os.read(screen, 1 << 16)
             frame = _frames(text)[-1] or [""]
         it.send_signal(signal.SIGINT)

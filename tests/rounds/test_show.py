@@ -13,8 +13,9 @@ from orch.cli.event_lines import event_line
 from orch.cli.exits import ExitStatus, status_of
 from orch.cli.live import live_lines
 from orch.cli.render import cut
+from orch.cli.reporting.round_page import RoundReport, round_page
 from orch.cli.round_event_lines import round_line
-from orch.cli.round_render import queue_lines, round_lines
+from orch.cli.round_render import queue_lines, round_lines, round_summary
 from orch.workflows.model.outcome import OutcomeKind
 from orch.workflows.model.promotion import PromoteMode
 from orch.workflows.model.reason import PromotionReason, Reason, RunReason
@@ -41,6 +42,13 @@ def view(name: str) -> RoundView:
 @pytest.mark.parametrize("name", STORIES)
 def test_a_round_reads_as_its_golden_file(name: str, golden: Golden) -> None:
     golden(f"{name}.txt", "\n".join(round_lines(view(name), link="http://127.0.0.1:1/page")) + "\n")
+
+
+def test_devices_of_a_short_round_are_held_for_seconds_and_not_for_no_hours() -> None:
+    short = view("live").model_copy(update={"device_hours": 12 / 3600})
+
+    assert round_summary(short).endswith(", 12s on devices")
+    assert ">12s<" in round_page(RoundReport(short, live()))
 
 
 def test_the_live_table_shows_queue_devices_lanes_and_the_newest_tickets(golden: Golden) -> None:
