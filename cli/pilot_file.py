@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from ..activities.home import Home
 from ..activities.repository import Repository
 from ..workflows.errors import RefusedError
-from ..workflows.model.round.pilot import Arm, PilotPlan, PilotRule
+from ..workflows.model.round.pilot import Arm, PilotPlan, PilotRule, PilotTerms
 from ..workflows.model.round.plan import Direction
 from .checked import CheckedPilot
 from .pilot_plans import copy_of
@@ -46,14 +45,15 @@ def check_pilot(file: Path, repository: Repository, home: Home, *, sandbox: bool
         return checked
     fields = table(at, document.data, PILOT_KEYS)
     rule = build(at, PilotRule, {key: value for key, value in fields.items() if key in _RULE}, PILOT_KEYS)
+    terms = {key: value for key, value in fields.items() if key not in _RULE | {"plan"}}
+    build(at, PilotTerms, terms, PILOT_KEYS)  # what is wrong here is told whatever the round plan is like
     try:
         named = fields.get("plan")
         checked.round = check_round(file.parent / named, repository, home, sandbox=sandbox) if named else None
     except RefusedError as error:
         at["plan"].refuse(f"cannot be read: {error.message}", error.hint)
     if rule is not None and checked.round is not None and checked.round.plan is not None:
-        whole: dict[str, Any] = {key: value for key, value in fields.items() if key not in _RULE | {"plan"}}
-        pilot = build(at, PilotPlan, {**whole, "rule": rule, "round": checked.round.plan}, PILOT_KEYS)
+        pilot = build(at, PilotPlan, {**terms, "rule": rule, "round": checked.round.plan}, PILOT_KEYS)
         _freeze(checked, pilot)
     return checked
 

@@ -117,6 +117,16 @@ def test_faults_of_all_three_files_are_told_together(repo: Path, home: Home) -> 
     ]
 
 
+@pytest.mark.parametrize(("old", "new"), [("repetitions: 4", "repetitions: 0"), ("threshold: 0.7", "threshold: 1.5")])
+def test_fault_is_told_whatever_the_round_plan_is_like(repo: Path, home: Home, old: str, new: str) -> None:
+    text = (repo.parent / "round.yaml").read_text()
+    (repo.parent / "round.yaml").write_text(text.replace("aa_every: 6", "aa_every: 0"))
+
+    _, document = check(repo, home, GOOD.replace(old, new))
+
+    assert [refusal.line for refusal in document.refusals] == [GOOD[: GOOD.index(old)].count("\n") + 1]
+
+
 def test_orch_check_knows_a_pilot_by_its_keys(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(repo, Home(repo.parent / "state"), GOOD)
     monkeypatch.chdir(repo)

@@ -33,19 +33,27 @@ class PilotRule(Value):
     sigmas: float = Field(default=2.0, ge=0, allow_inf_nan=False)
 
 
-class PilotPlan(Value):
-    """Everything a pilot is decided by.
+class PilotTerms(Value):
+    """What a pilot is, whatever round it plays.
 
     Attributes:
         id: the pilot's id; its rounds belong to copies of the campaign, `CAMPAIGN-ID-p1`, `CAMPAIGN-ID-s1` and so on.
-        round: the round as planned, which is what each run of P is; S has its lanes one per round.
         repetitions: how many runs each arm has; fewer than three decide nothing.
-        rule: what decides.
     """
 
     id: Name
-    round: RoundPlan
     repetitions: int = Field(default=3, ge=1, le=20)
+
+
+class PilotPlan(PilotTerms):
+    """Everything a pilot is decided by.
+
+    Attributes:
+        round: the round as planned, which is what each run of P is; S has its lanes one per round.
+        rule: what decides.
+    """
+
+    round: RoundPlan
     rule: PilotRule
 
     @property
