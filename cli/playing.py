@@ -42,6 +42,7 @@ class Player:
         self.last = request.run
         known = read_ledger(self.client.home, request.run)
         if has_ended(known):
+            say(f"round {request.run} has ended already: nothing is measured, this is what it found then")
             return list(known)
         say(f"round {request.run}: orch watch {request.run}")
         await self.client.begin_round(RoundStart(request, CheckedRound(Document(plan.id)), plan))

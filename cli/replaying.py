@@ -6,6 +6,7 @@ they can. That is a bound on measuring, not a policy: no agent reads a result, n
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Sequence
 
@@ -16,7 +17,9 @@ from ..workflows.model.round.event import RoundDecided, RoundStarted, TicketMeas
 from ..workflows.model.round.plan import LaneBudget, LanePlan, RoundPlan
 
 LABEL = "measurement-queue bound, not a policy"
+
 MAX_CAMPAIGN = 33
+"""The longest id of a campaign whose replay has room for the whole of it."""
 
 
 class Queue(Value):
@@ -59,8 +62,16 @@ def replay_of(run: str, ledger: Sequence[Event]) -> RoundPlan:
         raise RefusedError(f"no ticket of {run} was ever in the queue", hint="there is nothing to replay")
     plan = began.plan
     lanes = [_lane(lane, commits[lane.id]) for lane in plan.lanes if lane.id in commits]
-    changed = {"campaign": f"{plan.campaign[:MAX_CAMPAIGN]}-replay", "lanes": lanes}
+    changed = {"campaign": f"{_short(plan.campaign)}-replay", "lanes": lanes}
     return RoundPlan.model_validate({**plan.model_dump(), **changed})
+
+
+def _short(campaign: str) -> str:
+    """The id of a campaign, or as much of it as has room, with a hash of the whole: no other is cut to that."""
+    if len(campaign) <= MAX_CAMPAIGN:
+        return campaign
+    digest = hashlib.sha256(campaign.encode()).hexdigest()[:8]
+    return f"{campaign[: MAX_CAMPAIGN - len(digest) - 1]}-{digest}"
 
 
 def queue_of(run: str, ledger: Sequence[Event]) -> Queue:

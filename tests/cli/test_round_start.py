@@ -15,17 +15,21 @@ from orch import Client
 from orch.activities import artifacts, campaigns
 from orch.activities.artifacts import PLAN
 from orch.activities.home import Home
+from orch.activities.repository import inspect
 from orch.activities.sandbox import Flaw, registry
 from orch.cli import round_start
 from orch.cli.listing import KIND
+from orch.cli.playing import Player
 from orch.cli.round_options import RoundOptions
 from orch.cli.round_plan_lines import plan_lines
 from orch.cli.round_start import RoundStart, resolve_round
 from orch.worker.keys import add_key
 from orch.worker.state import open_state
 from orch.workflows.errors import RefusedError
+from orch.workflows.model.event import RunEnded
 from orch.workflows.model.goal import SandboxMode
 from orch.workflows.model.promotion import PromoteMode, PromoteTarget
+from orch.workflows.model.reason import Reason, RunReason
 from orch.workflows.model.round.plan import RoundPlan
 
 FULL = RoundPlan.model_validate(
@@ -240,6 +244,21 @@ def test_what_the_state_directory_knows_of_a_round_counts_without_the_engine(opt
 
     assert start.plan.digest in refused.value.message
     assert other.plan.digest in refused.value.message
+
+
+async def test_round_that_was_played_before_is_read_and_said_so(
+    optimized: Any, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = resolved(optimized, home, sandbox=False).plan
+    reason = Reason[RunReason](code=RunReason.NO_GAIN)
+    ended = RunEnded(seq=1, at="2026-03-04T09:00:00+00:00", status="failed", reason=reason)
+    artifacts.append_events(home, "round-parser-r01", [ended])
+    options = RoundOptions(plan=optimized.round, sandbox=False)
+
+    played = await Player(Client(home), options, inspect(optimized.repo))(plan)
+
+    assert played == [ended]
+    assert "round-parser-r01 has ended already: nothing is measured" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from orch.cli.pilot_facts import facts
+from orch.cli.pilot_file import MAX_NAME
 from orch.cli.pilot_plans import copy_of, round_of, steps
 from orch.cli.pilot_report import report, report_lines
 from orch.cli.piloting import run_pilot
@@ -306,6 +307,18 @@ def test_replay_submits_what_was_queued_lane_by_lane_and_starts_no_agent() -> No
     assert all(lane.agent.startswith("cmd:for c in ") for lane in plan.lanes)
     assert len(plan.lanes[0].agent.split(";")[0].split()) == len(["cmd:for", "c", "in"]) + 2
     assert plan.gates == PLAN.gates
+
+
+def test_replays_of_campaigns_with_long_names_keep_apart() -> None:
+    names = [f"{'c' * 39}{last}" for last in "ab"]
+    ledgers = [story(PLAN.model_copy(update={"campaign": name})) for name in names]
+
+    one, other = (replay_of("round-x", ledger).campaign for ledger in ledgers)
+
+    assert one != other
+    assert len(one) == len(other) == MAX_NAME
+    assert one.startswith("ccc")
+    assert one.endswith("-replay")
 
 
 @pytest.mark.parametrize("name", ["unmeasurable", "live", "begun"])
