@@ -11,7 +11,7 @@ import click
 from .goal_options import goal_options
 from .params import json_option
 from .session import ask, run_goes_on
-from .talk import out, out_json, say
+from .talk import out, out_json, say, screen
 
 if TYPE_CHECKING:
     from .client import Client
@@ -93,7 +93,8 @@ def _show_round(start: RoundStart, *, as_json: bool) -> None:
         return
     sandbox = start.request.sandbox != "off"
     promote = str(start.request.promote)
-    out("\n".join(plan_lines(start.plan, promote=promote, sandbox=sandbox, said=said, warnings=warnings)))
+    shown = plan_lines(start.plan, promote=promote, sandbox=sandbox, said=said, warnings=warnings, screen=screen())
+    out("\n".join(shown))
 
 
 def _start(run: str, starting: Callable[[Client], Awaitable[str]], *, detach: bool, as_json: bool) -> None:

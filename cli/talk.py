@@ -32,12 +32,18 @@ def out_json(value: BaseModel | Iterable[Any] | dict[str, Any]) -> None:
     click.echo(TypeAdapter[Any](Any).dump_json(value, indent=2).decode())
 
 
-def screen_width() -> int:
-    """How wide the terminal is that data goes to; 0 when it goes elsewhere."""
+def screen() -> tuple[int, int]:
+    """Columns and lines of the terminal that data goes to; zeros when it goes elsewhere."""
     import shutil
     import sys
 
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    columns, lines = shutil.get_terminal_size()
+    return (columns, lines) if sys.stdout.isatty() else (0, 0)
+
+
+def screen_width() -> int:
+    """How wide the terminal is that data goes to; 0 when it goes elsewhere."""
+    return screen()[0]
 
 
 def clean(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,7 +31,7 @@ from orch.workflows.model.event import RunEnded
 from orch.workflows.model.goal import SandboxMode
 from orch.workflows.model.promotion import PromoteMode, PromoteTarget
 from orch.workflows.model.reason import Reason, RunReason
-from orch.workflows.model.round.plan import RoundPlan
+from orch.workflows.model.round.plan import Command, RoundPlan
 
 FULL = RoundPlan.model_validate(
     {
@@ -102,6 +103,22 @@ def test_protected_globs_that_the_files_name_are_shown_first(optimized: Any, hom
     assert start.plan.protected.index("only/mine/**") > 0
     assert shown.partition(":")[2].lstrip().startswith("docs/**, only/mine/**, ")
     assert shown.endswith(f" and {len(start.plan.protected) - 3} more")
+
+
+def test_three_lanes_and_a_warning_fit_a_small_terminal() -> None:
+    lanes = tuple(FULL.lanes[n % 2].model_copy(update={"id": f"lane-{n}"}) for n in range(3))
+    commands = FULL.commands.model_copy(update={"build": Command(run="make"), "smoke": Command(run="pytest -q")})
+    plan = FULL.model_copy(update={"lanes": lanes, "commands": commands, "devices": FULL.devices[:1]})
+    warning = "r03.yaml:8: the headroom of `tokens`, 1%, is less than the noise lets count (try more pairs)"
+
+    lines = plan_lines(plan, promote="branch:faster", sandbox=True, warnings=[warning], screen=(80, 24))
+
+    assert sum(ceil(max(len(line), 1) / 80) for line in lines) <= 23  # and the prompt
+    table = next(n for n, line in enumerate(lines) if line.startswith("lane "))
+    assert all(len(line) <= 80 for line in lines[table : table + 4])
+    assert lines[table].split() == ["lane", "budget", "tickets", "globs"]
+    assert "src/tok*.py" in lines[table + 1]
+    assert lines[-1] == f"warning: {warning}"
 
 
 def test_most_lanes_still_fit_on_a_screen() -> None:
