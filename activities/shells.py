@@ -33,7 +33,7 @@ from .snapshots import take_view
 from .store import Store
 from .workspaces import INDEX, TREE, Layers
 from .workspaces.overlay import is_overlay
-from .workspaces.registry import close_workspace, open_workspace, provider_of
+from .workspaces.registry import close_workspace, open_workspace, provider_of, show_commit
 
 PREFIX = "shell-"
 """Begins the name of a shell's folder, below the run's."""
@@ -136,6 +136,7 @@ class Shell:
         paths = self.of.store.changed(self.of.start, self.of.commit)
         if not paths:
             return
+        show_commit(self.of.store, self.place.folder, self.of.commit)
         argv = ("git", "--literal-pathspecs", "restore", f"--source={self.of.commit}", "--worktree")
         command = self.command((*argv, "--pathspec-from-file=-", "--pathspec-file-nul"))
         done = processes.run(command, timeout_s=RESTORE_S, stdin=b"".join(path + b"\0" for path in paths))

@@ -9,8 +9,9 @@ from ...workflows.errors import RefusedError
 from ..home import Home
 from ..store import Store
 from . import BARE, RECORD, Layers, Provider, UnfitError
-from .clone import CloneProvider
-from .overlay import OverlayProvider
+from .clone import GIT_DIR, CloneProvider
+from .gitdir import give_own
+from .overlay import UPPER, OverlayProvider, is_overlay
 from .probing import overlay_flaw
 from .worktree import WorktreeProvider
 
@@ -72,6 +73,13 @@ def open_workspace(
         return (provider.copy if measuring else provider.open)(store, folder, commit, layers)
     except UnfitError:
         return PROVIDERS["clone"].open(store, folder, commit)
+
+
+def show_commit(store: Store, folder: Path, commit: str) -> None:
+    """Let git in a workspace read another commit of the store, too, with its history; a linked worktree reads all."""
+    git_dir = folder / UPPER / ".git" if is_overlay(folder) else folder / GIT_DIR
+    if git_dir.is_dir():
+        give_own(store, git_dir / "objects", commit)
 
 
 def close_workspace(store: Store, folder: Path) -> None:
