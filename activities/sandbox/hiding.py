@@ -61,7 +61,10 @@ def secrets() -> Iterator[Path]:
 
 
 def _there(paths: Iterable[Path]) -> Iterator[Path]:
-    return (Path(os.path.realpath(path)) for path in paths if path.exists())
+    for path in paths:
+        with suppress(PermissionError):  # what this user cannot reach no command of theirs can
+            if path.exists():
+                yield Path(os.path.realpath(path))
 
 
 def below(path: Path, roots: Iterable[Path]) -> bool:
