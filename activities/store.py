@@ -133,7 +133,7 @@ class Store:
     @property
     def wary(self) -> Git:
         """The same over files that an agent or a build wrote: a call that takes too long fails, being `overdue`."""
-        return replace(self, limit_s=FOREIGN_S).git
+        return replace(self, limit_s=self.limit_s or FOREIGN_S).git
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:
