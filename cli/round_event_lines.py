@@ -80,6 +80,9 @@ def _ticket(event: Event, metric: Metric | None) -> str:  # noqa: PLR0911 - one 
             return f"{event.ticket} rejected: {CAUSES[event.cause]}" + (f": {detail}" if detail else "")
         case ev.TicketTaken():
             return f"{event.ticket} taken to {event.device}, measurement {event.measurement}"
+        case ev.DeviceTurned():
+            what = f"at {event.ticket or 'the incumbent against itself'}" if event.measurement else "free"
+            return f"{event.device} is {what}"
         case ev.TicketPutBack():
             return f"{event.ticket} put back: {event.device}: {one_line(event.why, 120)}"
         case ev.TicketMeasured():

@@ -123,7 +123,7 @@ def _head(view: RoundView, link: str) -> Iterator[str]:
 def _device(view: RoundView, device: DeviceView) -> str:
     doing = {
         DeviceState.IDLE: "" if view.phase in OWN else "idle",
-        DeviceState.MEASURING: f"measuring {device.ticket}",
+        DeviceState.MEASURING: f"measuring {device.ticket or 'the incumbent against itself'}",
         DeviceState.WAITING: f"waits with {device.ticket}: {one_line(device.why, 100)}",
         DeviceState.PAUSED: f"paused: {one_line(device.why, 100)}",
     }[device.state]

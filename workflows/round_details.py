@@ -78,7 +78,7 @@ def _queue(view: RoundView) -> str:
 def _device(view: RoundView, device: DeviceView) -> str:
     what = {
         DeviceState.IDLE: "",
-        DeviceState.MEASURING: f" {device.ticket}",
+        DeviceState.MEASURING: f" {device.ticket or 'the incumbent against itself'}",
         DeviceState.WAITING: f" with {device.ticket}: {cell(device.why, 100)}",
         DeviceState.PAUSED: f": {cell(device.why, 100)}",
     }[device.state]

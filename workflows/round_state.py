@@ -16,6 +16,7 @@ from .model.round.event import (
     BindingClaimed,
     BindingReserved,
     BindingSettled,
+    DeviceTurned,
     GuardMeasured,
     HeadRerun,
     LaneEnded,
@@ -43,13 +44,18 @@ LaneEvent = LaneStarted | LaneReady | BindingReserved | BindingClaimed | Binding
 
 @dataclass
 class Ticket:
-    """One ticket, from its arrival to its verdict."""
+    """One ticket, from its arrival to its verdict.
+
+    It is `measuring` once it is taken from the queue; `turn` tells whether a device set has come to it since. For its
+    lane it waits until then.
+    """
 
     submission: Submission
     state: TicketState = TicketState.QUEUED
     evaluation: Evaluation | None = None
     cause: Cause | None = None
     detail: str = ""
+    turn: bool = False
 
     @property
     def status(self) -> TicketStatus:
@@ -57,7 +63,7 @@ class Ticket:
         found = self.evaluation
         return TicketStatus(
             ticket=self.submission.ticket,
-            state=self.state,
+            state=TicketState.QUEUED if self.state is TicketState.MEASURING and not self.turn else self.state,
             verdict=found.verdict.value if found else "",
             gain=found.gain if found else None,
             gain_unit=found.gain_unit if found else None,
@@ -149,7 +155,12 @@ class RoundState:
     @apply.register
     def _taken(self, event: TicketTaken) -> None:
         ticket = self.tickets[event.ticket]
-        ticket.state, self.last = TicketState.MEASURING, ticket.submission.lane
+        ticket.state, ticket.turn, self.last = TicketState.MEASURING, False, ticket.submission.lane
+
+    @apply.register
+    def _turned(self, event: DeviceTurned) -> None:
+        if event.ticket is not None:
+            self.tickets[event.ticket].turn = True
 
     @apply.register
     def _put_back(self, event: TicketPutBack) -> None:

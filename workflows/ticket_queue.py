@@ -17,7 +17,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from .guard import Guard
-from .model.round.event import TicketMeasured, TicketPutBack, TicketRejected, TicketTaken
+from .model.round.event import DeviceTurned, TicketMeasured, TicketPutBack, TicketRejected, TicketTaken
 from .model.round.ticket import Cause, TicketState
 from .model.round.trial import Measurement, Noise
 from .round_steps import RoundLedger, RoundSteps
@@ -138,6 +138,7 @@ class TicketQueue:
         elif self._late():
             await self._give_up(item)
         elif not item.ticket:
+            self._turn(line.device, item)
             await self._guard.check(item.trial, line.device)
         else:
             await self._measure(line, item)
@@ -149,6 +150,7 @@ class TicketQueue:
         await self._trials.drop(item.trial)
 
     async def _measure(self, line: _Line, item: _Built) -> None:
+        self._turn(line.device, item)
         pairs = self._trials.run_pairs(item.trial, line.device, deadline=self._state.deadline)
         found = await self._alone(item.ticket, pairs)
         if found is None:
@@ -157,7 +159,13 @@ class TicketQueue:
             await self._put_back(line.device, item, found.busy)
             return
         self._pauses.pop(line.device, None)
+        self._turn(line.device, None)
         await line.measured.put(_Measured(item.trial, item.ticket, found, self._state.noise[line.device]))
+
+    def _turn(self, device: str, item: _Built | None) -> None:
+        """Record what the device set is at now, None for nothing."""
+        facts = {"ticket": item.ticket or None, "measurement": item.trial.subject.key.binding} if item else {}
+        self._ledger.record(DeviceTurned, device=device, **facts)
 
     async def _validate_all(self, line: _Line) -> None:
         """Give each ticket its verdict, once no output is in doubt."""

@@ -195,11 +195,22 @@ class Story:
         ticket = f"{self.plan.id}-{name}-{digest[:8]}"
         return Submission(ticket=ticket, lane=name, digest=digest, paths=paths, files=files, bytes=900, **facts)
 
-    def take(self, ticket: str, device: str = "cpu-a") -> None:
-        """A ticket leaves the queue for a device set."""
+    def take(self, ticket: str, device: str = "cpu-a", *, ahead: bool = False) -> None:
+        """A ticket leaves the queue for a device set, which turns to it unless it is built ahead."""
         if ticket not in self._ordinals:
             self._ordinals[ticket] = self._next()
         self.record(ev.TicketTaken, 0.5, ticket=ticket, device=device, measurement=self._ordinals[ticket])
+        if not ahead:
+            self.turn(ticket, device)
+
+    def turn(self, ticket: str | None, device: str = "cpu-a") -> None:
+        """A device set turns to a ticket that was built, or to the incumbent against itself."""
+        ordinal = self._ordinals[ticket] if ticket else self._next()
+        self.record(ev.DeviceTurned, 0.0, device=device, ticket=ticket, measurement=ordinal)
+
+    def free(self, device: str = "cpu-a") -> None:
+        """A device set is free; what it measured last is validated."""
+        self.record(ev.DeviceTurned, 0.0, device=device)
 
     def put_back(self, ticket: str, why: str, device: str = "cpu-a") -> None:
         """The device set was not to be had."""

@@ -197,7 +197,7 @@ def test_attempts_tell_how_they_ended_and_what_they_used() -> None:
 
 
 def test_a_device_set_tells_what_it_measures_waits_for_and_why_it_is_paused() -> None:
-    taken, back, paused = after(ev.TicketTaken, 4), after(ev.TicketPutBack), after(ev.QueuePaused)
+    taken, back, paused = after(ev.DeviceTurned, 4), after(ev.TicketPutBack), after(ev.QueuePaused)
 
     device = taken.devices[0]
     assert (device.state, device.ticket) == (DeviceState.MEASURING, taken.lanes[1].tickets[1].ticket)
@@ -213,11 +213,50 @@ def test_what_is_built_ahead_waits_behind_what_is_measured() -> None:
     it.open()
     first, second = it.submit("tokens", "a"), it.submit("output", "b")
     it.take(first)
-    it.take(second)
+    it.take(second, ahead=True)
 
     device = project_round(it.events).devices[0]
 
     assert (device.ticket, device.ahead, device.ordinal) == (first, second, 1)
+
+
+def test_a_device_set_measures_nothing_while_its_next_ticket_is_built_or_the_last_one_is_validated() -> None:
+    it = Story()
+    it.ready()
+    it.open()
+    first, second = it.submit("tokens", "a"), it.submit("output", "b")
+    it.take(first, ahead=True)
+    built = project_round(it.events)
+    it.turn(first)
+    it.take(second, ahead=True)
+    it.free()
+    validated = project_round(it.events)
+    it.turn(second)
+    it.measured(first, "tokens", 0.9)
+    later = project_round(it.events)
+
+    assert [(seen.devices[0].state, seen.devices[0].ticket, seen.devices[0].ahead) for seen in (built, validated)] == [
+        (DeviceState.IDLE, "", first),
+        (DeviceState.IDLE, "", second),
+    ]
+    assert [ticket.state for ticket in built.tickets] == [TicketState.QUEUED, TicketState.QUEUED]
+    assert [ticket.state for ticket in validated.tickets] == [TicketState.MEASURING, TicketState.QUEUED]
+    assert (later.devices[0].state, later.devices[0].ticket) == (DeviceState.MEASURING, second)
+
+
+def test_a_device_set_is_at_no_ticket_while_the_incumbent_is_measured_against_itself() -> None:
+    it = Story()
+    it.ready()
+    it.open()
+    ticket = it.submit("tokens", "a")
+    it.turn(None)
+    it.take(ticket, ahead=True)
+    during = project_round(it.events).devices[0]
+    it.guard()
+    after_it = project_round(it.events).devices[0]
+
+    assert (during.state, during.ticket, during.ahead) == (DeviceState.MEASURING, "", ticket)
+    assert (after_it.state, after_it.ahead) == (DeviceState.IDLE, ticket)
 
 
 def test_a_ticket_that_was_put_back_is_no_longer_at_the_device_set_that_was_busy() -> None:

@@ -93,7 +93,7 @@ def test_a_ticket_that_is_built_ahead_waits_for_its_device_set() -> None:
     it.open()
     first, ahead = it.submit("tokens", "a"), it.submit("cache", "b")
     it.take(first)
-    it.take(ahead)
+    it.take(ahead, ahead=True)
     seen = project_round(it.events)
 
     assert [ticket.state for ticket in seen.tickets] == [TicketState.MEASURING, TicketState.QUEUED]

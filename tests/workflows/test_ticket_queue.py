@@ -13,6 +13,7 @@ from orch.workflows.model.event import Event, RunEnded
 from orch.workflows.model.exit import Exit, ExitKind
 from orch.workflows.model.reason import RunReason
 from orch.workflows.model.round.event import (
+    DeviceTurned,
     GuardMeasured,
     LaneEnded,
     PicksMade,
@@ -109,6 +110,24 @@ async def test_one_trial_is_built_while_another_is_measured_and_no_more(a_round:
     guard, measured, ahead = 1, 1, 1
     assert built == [guard + measured + ahead]
     assert len(one.all(TicketMeasured)) == 4
+
+
+async def test_lane_is_told_that_a_ticket_waits_until_its_device_set_comes_to_it(a_round: Make) -> None:
+    one, seen = await a_round(plan("a"), {"a": gains("0", "1")}, factors=VALUES), list[list[str]]()
+
+    async def hook(name: str, request: Any) -> None:
+        if is_of_ticket(name, request) and not seen:
+            while not ended(one.host):
+                await asyncio.sleep(0.05)
+            seen.append([status.state.value for status in await LaneDesk("a", one.handle).tickets()])
+
+    one.host.hook = hook
+    await one.whole()
+
+    first, second = ticket("a", "0"), ticket("a", "1")
+    assert seen == [["measuring", "queued"]]
+    assert [event.ticket for event in one.all(DeviceTurned)] == [first, None, second, None]
+    assert [event.measurement > 0 for event in one.all(DeviceTurned)] == [True, False, True, False]
 
 
 def ended(host: RoundHost) -> bool:

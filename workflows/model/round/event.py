@@ -179,6 +179,18 @@ class TicketTaken(Recorded):
     measurement: int
 
 
+class DeviceTurned(Recorded):
+    """What a device set is at from here on: a ticket, the incumbent against itself (no ticket), or nothing.
+
+    `measurement` is the ordinal of the measurement, 0 for nothing.
+    """
+
+    type: Literal["device_turned"] = "device_turned"
+    device: Name
+    ticket: TicketId | None = None
+    measurement: int = 0
+
+
 class TicketPutBack(Recorded):
     """The device set was busy or not as the plan says: the ticket is in the queue again, in its old place."""
 
@@ -257,6 +269,7 @@ RoundEvent = (
     | TicketQueued
     | TicketRejected
     | TicketTaken
+    | DeviceTurned
     | TicketPutBack
     | TicketMeasured
     | PicksMade

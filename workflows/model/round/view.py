@@ -55,9 +55,9 @@ class DeviceView(Value):
     Attributes:
         name: its name in the plan.
         state: where it is.
-        ticket: what it measures now, or will next.
+        ticket: what it measures now, none when that is the incumbent against itself, or what it waits with.
         ordinal: the number of that measurement.
-        ahead: what is built for it meanwhile.
+        ahead: what is built for it.
         why: what it waits for, or why it is paused.
         noise: of one pair on it, by the A/A measurements that passed; None before there was one.
         measurements: how many it finished, those of A/A, composition and rerun included.

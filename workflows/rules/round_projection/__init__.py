@@ -24,8 +24,7 @@ def project_round(events: Sequence[Event]) -> RoundView:
         return RoundView(id="", status=RunStatus.RUNNING)
     plan, over = started.plan, ended is not None
     devices = device_views(events, [device.name for device in plan.devices], over=over)
-    ahead = {device.ahead for device in devices}
-    lanes, blind, usage = lane_views(events, plan.lanes, ahead=ahead, over=over)
+    lanes, blind, usage = lane_views(events, plan.lanes, over=over)
     tickets = [ticket for lane in lanes for ticket in lane.tickets]
     view = RoundView(
         id=started.run,

@@ -69,27 +69,37 @@ def _share(spans: Iterable[Span], window: tuple[float, float]) -> float:
 
 def _now(name: str, events: Sequence[Event]) -> dict[str, object]:
     """What a device set is at: one ticket is measured while the next is built."""
-    taken: dict[str, int] = {}
+    built: dict[str, int] = {}
+    at: ev.DeviceTurned | None = None
     paused = waiting = back = ""
     for event in events:
         match event:
             case ev.TicketTaken() if event.device == name or event.ticket == back:
                 waiting = back = ""
                 if event.device == name:
-                    taken[event.ticket] = event.measurement
+                    built[event.ticket] = event.measurement
+            case ev.DeviceTurned(device=device) if device == name:
+                at = event if event.measurement else None
+                built.pop(event.ticket or "", None)
             case ev.TicketPutBack(device=device) if device == name:
-                waiting, back = event.why, event.ticket
-                taken.pop(back, None)
-            case ev.TicketMeasured() | ev.TicketRejected() if event.ticket in {*taken, back}:
-                waiting = back = ""
-                taken.pop(event.ticket, None)
+                waiting, back, at = event.why, event.ticket, None
+            case ev.TicketMeasured() | ev.TicketRejected():
+                at = None if at and at.ticket == event.ticket else at
+                waiting, back = ("", "") if event.ticket == back else (waiting, back)
+                built.pop(event.ticket, None)
+            case ev.GuardMeasured() if event.measurement.device == name:
+                at = None
             case ev.QueuePaused(device=device) if device == name:
                 paused = event.why
             case ev.QueueResumed(device=device) if device == name:
                 paused = ""
             case _:
                 pass
-    at, ahead = (*(taken or (back,)), "", "")[:2]
-    state = DeviceState.PAUSED if paused else DeviceState.WAITING if waiting else DeviceState.MEASURING
-    found = {"ticket": at, "ordinal": taken.get(at, 0), "ahead": ahead, "why": cut(paused or waiting)}
-    return {**found, "state": state if at or paused else DeviceState.IDLE}
+    state = DeviceState.MEASURING if at else DeviceState.WAITING if waiting else DeviceState.IDLE
+    return {
+        "state": DeviceState.PAUSED if paused else state,
+        "ticket": (at.ticket or "") if at else back,
+        "ordinal": at.measurement if at else 0,
+        "ahead": next(iter(built), ""),
+        "why": cut(paused or waiting),
+    }

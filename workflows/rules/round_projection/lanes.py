@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...model.budget import BindingState
@@ -18,15 +18,12 @@ from .reading import cut, every, last
 
 
 def lane_views(
-    events: Sequence[Event], plans: Iterable[LanePlan], *, ahead: Container[str], over: bool
+    events: Sequence[Event], plans: Iterable[LanePlan], *, over: bool
 ) -> tuple[tuple[LaneView, ...], tuple[str, ...], UsageView]:
-    """The lanes in the plan's order, warnings about their budgets, and what all of them used.
-
-    Tickets that are built `ahead` wait for their device set all the same.
-    """
+    """The lanes in the plan's order, warnings about their budgets, and what all of them used."""
     parts = _parts(events)
     used = {plan.id: sum((e.usage for e in every(parts[plan.id], ev.BindingSettled)), Usage()) for plan in plans}
-    views = tuple(_lane(plan, parts[plan.id], used[plan.id], ahead, over=over) for plan in plans)
+    views = tuple(_lane(plan, parts[plan.id], used[plan.id], over=over) for plan in plans)
     blind = (line for plan in plans for line in _blind(plan, parts[plan.id], used[plan.id]))
     return views, tuple(blind), UsageView.of(sum(used.values(), Usage()))
 
@@ -49,6 +46,8 @@ def _whose(event: Event, owner: dict[str, str]) -> Iterator[str]:
             yield event.submission.lane
         case ev.TicketTaken() | ev.TicketPutBack():
             yield owner[event.ticket]
+        case ev.DeviceTurned(ticket=str(ticket)):
+            yield owner[ticket]
         case ev.PicksMade():
             yield from (pick.lane for pick in event.picks)
         case ev.StepComposed():
@@ -61,7 +60,7 @@ def _whose(event: Event, owner: dict[str, str]) -> Iterator[str]:
             return
 
 
-def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, ahead: Container[str], *, over: bool) -> LaneView:
+def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, *, over: bool) -> LaneView:
     started, ready, ended = last(events, ev.LaneStarted), last(events, ev.LaneReady), last(events, ev.LaneEnded)
     step, state = last(events, ev.StepComposed), LaneState.ENDED if over else _state(events)
     rest = last(events, ev.LaneWaiting) if state is LaneState.RESTING else None
@@ -75,7 +74,7 @@ def _lane(plan: LanePlan, events: Sequence[Event], used: Usage, ahead: Container
         deadline=started.deadline if started else None,
         attempts=_attempts(events),
         max_attempts=plan.budget.attempts,
-        tickets=_tickets(plan.id, events, ahead),
+        tickets=_tickets(plan.id, events),
         max_submissions=plan.submissions,
         result=step.step.result if step else None,
         kept=last(events, ev.RoundDecided) is not None,
@@ -142,7 +141,7 @@ def _settled(event: ev.BindingSettled) -> AttemptView:
     )
 
 
-def _tickets(lane: str, events: Sequence[Event], ahead: Container[str]) -> tuple[TicketView, ...]:
+def _tickets(lane: str, events: Sequence[Event]) -> tuple[TicketView, ...]:
     """What became of a lane's tickets: each event adds to the facts of one, and the last word counts."""
     found: dict[str, dict[str, Any]] = {}
     queued: dict[str, float] = {}
@@ -155,8 +154,6 @@ def _tickets(lane: str, events: Sequence[Event], ahead: Container[str]) -> tuple
         for ticket, facts in _told(lane, event, queued):
             found[ticket] |= facts
             found[ticket]["put_back"] += isinstance(event, ev.TicketPutBack)
-    for ticket in filter(ahead.__contains__, found):
-        found[ticket]["state"] = TicketState.QUEUED
     return tuple(TicketView(**facts) for facts in found.values())
 
 
@@ -166,8 +163,9 @@ def _told(lane: str, event: Event, queued: dict[str, float]) -> Iterator[tuple[s
         case ev.TicketRejected():
             yield event.ticket, {"state": TicketState.REJECTED, "cause": event.cause, "detail": cut(event.detail)}
         case ev.TicketTaken():
-            facts = {"device": event.device, "ordinal": event.measurement}
-            yield event.ticket, {"state": TicketState.MEASURING, **facts}
+            yield event.ticket, {"device": event.device, "ordinal": event.measurement}
+        case ev.DeviceTurned(ticket=str(ticket)):
+            yield ticket, {"state": TicketState.MEASURING}
         case ev.TicketPutBack():
             yield event.ticket, {"state": TicketState.QUEUED}
         case ev.TicketMeasured():
