@@ -43,6 +43,12 @@ async def _look(client: Client, run: str) -> RoundView:
     return view
 
 
+def _stands(view: RoundView) -> bool:
+    """Whether one ticket is measured, the next one is built, and both other lanes are over."""
+    device = view.devices[0]
+    return bool(device.ticket and device.ahead and view.lanes[0].end and view.lanes[2].end)
+
+
 async def _stand(client: Client, rounds: ModuleType, scripted: ModuleType, folder: Path) -> str:
     lines = (GO, scripted.turn("layout", 0.5), scripted.SUBMIT, "echo aside > aside.txt", "sleep 600")
     lanes = [
@@ -55,7 +61,7 @@ async def _stand(client: Client, rounds: ModuleType, scripted: ModuleType, folde
     run = await client.start_round(plan, repo=repo)
     desk = client.home.run(run) / "attempts/i1-c2-b2/desk"
     async with asyncio.timeout(90):
-        while not (view := await _look(client, run)).devices[0].ahead or not all(view.lanes[n].end for n in (0, 2)):
+        while not _stands(view := await _look(client, run)):
             if view.devices[0].ticket and view.lanes[1].state is LaneState.WORKING:
                 (desk / "go").touch()
             await asyncio.sleep(0.1)
