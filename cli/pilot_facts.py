@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from math import hypot
 from statistics import fmean
 from typing import Any, TypeVar
@@ -140,15 +140,20 @@ def _outside(span: Span, others: Iterable[Span]) -> float:
 
 
 def _measurement_s(ledgers: Iterable[Ledger]) -> float:
-    """Mean seconds from the queue to a free device, with each ticket's share of the later A/A measurements."""
-    taken: dict[tuple[int, str], float] = {}
+    """Mean seconds for which a ticket keeps others from its device set, with its share of the later A/A measurements.
+
+    That is from the queue to a free device; what is built ahead of its turn keeps nobody until the device turns to it.
+    """
     spans: list[float] = []
-    for number, ledger in enumerate(ledgers):
+    for ledger in ledgers:
+        begun, free = dict[str, float](), defaultdict[str, float](float)
         for event in ledger:
             if isinstance(event, TicketTaken):
-                taken[number, event.ticket] = event.time
-            elif isinstance(event, TicketMeasured) and (number, event.ticket) in taken:
-                spans.append(_free_at(event) - taken[number, event.ticket])
+                begun[event.ticket] = event.time
+            elif isinstance(event, TicketMeasured) and event.ticket in begun:
+                device, end = event.measurement.device, _free_at(event)
+                spans.append(end - max(begun[event.ticket], free[device]))
+                free[device] = end
         spans[-1:] = [last + sum(_later_guards(ledger)) for last in spans[-1:]]
     return fmean(spans) if spans else 0.0
 
@@ -171,10 +176,10 @@ def _held(ledgers: Iterable[Ledger]) -> Iterator[float]:
 
 def _waits(ledgers: Iterable[Ledger]) -> Iterator[float]:
     for ledger in ledgers:
-        queued: Mapping[str, float] = {e.submission.ticket: e.time for e in ledger if isinstance(e, TicketQueued)}
-        taken: Mapping[str, float] = {e.ticket: e.time for e in ledger if isinstance(e, TicketTaken)}
-        measured = [e.ticket for e in ledger if isinstance(e, TicketMeasured)]
-        yield from (taken[ticket] - queued[ticket] for ticket in measured if ticket in taken and ticket in queued)
+        queued = {e.submission.ticket: e.time for e in ledger if isinstance(e, TicketQueued)}
+        for event in (event for event in ledger if isinstance(event, TicketMeasured)):
+            if event.ticket in queued:
+                yield max(0.0, _free_at(event) - event.measurement.held_s - queued[event.ticket])
 
 
 def _first_launch(ledger: Ledger) -> float:

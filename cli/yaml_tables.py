@@ -141,8 +141,8 @@ def _told(detail: ErrorDetails) -> str:
     """What the model refused; of a list with too many items without the model's own words for it."""
     if detail["type"] != "too_long":
         return detail["msg"]
-    limits = detail["ctx"]
-    return f"has {limits['actual_length']} items, of {limits['max_length']} at most"
+    limits = detail.get("ctx", {})
+    return f"has {limits.get('actual_length')} items, of {limits.get('max_length')} at most"
 
 
 def _along(one: Place, other: Place) -> bool:

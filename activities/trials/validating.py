@@ -59,13 +59,13 @@ async def _validated(trial: Trial) -> Validated:
 
 async def _checked(trial: Trial, runs: Sequence[Run]) -> tuple[StepResult, ...]:
     """What the validator said of each, up to the first that it does not accept."""
-    tries = len(list(trial.folder.glob(f"{CHECK}*")))
+    tries, why = len(list(trial.folder.glob(f"{CHECK}*"))), ""
     for number in range(max(tries, 1), max(tries, 1) + TRIES):
         found = await run_job(trial.folder / f"{CHECK}{number}", await in_thread(_job, trial, runs))
         if found[-1].exit.detail not in FROM_OUTSIDE:
             return found
-    hint = "see what ends processes on this host"
-    raise HostFaultError(f"the validator was ended from outside: {found[-1].exit}", hint=hint)
+        why = f"the validator was ended from outside: {found[-1].exit}"
+    raise HostFaultError(why, hint="see what ends processes on this host")
 
 
 def _job(trial: Trial, runs: Sequence[Run]) -> Job:
