@@ -28,7 +28,7 @@ demo-round: $(READY) ## three scripted lanes make a real parser faster, measured
 
 test: $(READY) ## all tests but the long ones
 	scripts/system-packages git bubblewrap iproute2 chromium
-	$(BIN)/pytest --numprocesses $(JOBS) --dist worksteal
+	$(BIN)/pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-agents: $(READY) ## real agents at a scripted model server (CLAUDE=1: Claude Code, too)
 	scripts/system-packages git bubblewrap

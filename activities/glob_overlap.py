@@ -134,6 +134,10 @@ def _folders(made: Automaton) -> None:
 
 
 def _name(made: Automaton, part: str) -> None:
+    if part == "*":  # no name is empty
+        made.add(_NAME)
+        made.loop(_NAME)
+        return
     at = 0
     while at < len(part):
         char = part[at]

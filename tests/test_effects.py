@@ -29,7 +29,7 @@ def test_worker_serves_exactly_the_effects(tmp_path: Path) -> None:
     served = {activity.__name__ for activity in make_activities(Home(tmp_path), 1)}
 
     assert served == set(EFFECTS)
-    assert len(EFFECTS) == 20
+    assert len(EFFECTS) == 21
 
 
 @pytest.mark.parametrize("name", sorted(EFFECTS))

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orch.activities.commit_tree import CommitTree
@@ -152,6 +152,7 @@ PATH = st.lists(st.text("abx", min_size=1, max_size=3), min_size=1, max_size=3).
 
 
 @given(GLOB, GLOB, PATH)
+@example("*/aaaa", "*/aaaa", "a")
 def test_common_path_is_right_where_pathspec_is_asked(one: str, other: str, path: str) -> None:
     if any(broken(glob) or "//" in glob or glob.strip("/*") == "" for glob in (one, other)):
         return

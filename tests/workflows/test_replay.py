@@ -104,15 +104,16 @@ CAPTURED_AT_WORK = (
 )
 
 
+@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", CAPTURED_AT_WORK)
 async def test_history_of_a_run_that_still_goes_on_replays(
-    replayer: MakeReplayer, load_history: LoadHistory, name: str
+    replayer: MakeReplayer, load_history: LoadHistory, name: str, stride: int
 ) -> None:
     events = load_history(name).events
     ends = [n for n, event in enumerate(events, 1) if event.event_type == CAPTURED]
     replay = replayer(WORKFLOWS)
 
-    for end in ends:
+    for end in ends[::stride]:
         await replay.replay_workflow(WorkflowHistory(f"{name} to event {end}", events[:end]))
 
     assert len(ends) > 5
