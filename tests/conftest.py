@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 from orch import Client
 from orch.activities.home import Home
@@ -38,6 +39,9 @@ _kit = _load("kit")
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:  # started in the background: what the tests start would ignore it
         signal.signal(_number, _usual)
+
+settings.register_profile("orch", max_examples=50)  # as many as CI has time for, where a test does not say
+settings.load_profile("orch")
 
 _status = pytest.StashKey[int]()
 

@@ -14,7 +14,7 @@ from orch.workflows.model.round.view import RoundView
 
 from .test_run_page import Screenshots, details, open_page, save
 
-pytestmark = [pytest.mark.engine]
+pytestmark = [pytest.mark.engine, pytest.mark.soak]  # two browsers are more than CI has time for
 
 LANES = """
 lane | plane | agent | state | attempts | tickets | best | cost
