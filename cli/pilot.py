@@ -114,14 +114,16 @@ def _show(plan: PilotPlan, run_of: Callable[[RoundPlan], str], *, as_json: bool)
 
 
 def _replay(run: str, options: RoundOptions, repository: Repository, *, as_json: bool) -> None:
+    from ..activities.store import Store
     from .playing import Player
-    from .replaying import Replay, queue_of, replay_of
+    from .replaying import Replay, queue_of, replay_of, submitted
     from .runs import all_events
 
     async def play(client: Client) -> Replay:
         recorded = await all_events(client.link, run)
         plan = replay_of(run, recorded)
         say(f"replaying {plural(len(plan.lanes), 'lane')} of {run}")
+        Store.of(client.home, repository).share(commit for lane in submitted(recorded).values() for commit in lane)
         player = Player(client, options, repository)
         ledger = await player(plan)
         return Replay(recorded=queue_of(run, recorded), replayed=queue_of(player.last, ledger))

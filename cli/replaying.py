@@ -57,7 +57,7 @@ def replay_of(run: str, ledger: Sequence[Event]) -> RoundPlan:
     began = next((event for event in ledger if isinstance(event, RoundStarted)), None)
     if began is None or not any(isinstance(event, RoundDecided) for event in ledger):
         raise RefusedError(f"{run} is no round that was decided", hint="replay a round that has ended")
-    commits = _commits(ledger)
+    commits = submitted(ledger)
     if not commits:
         raise RefusedError(f"no ticket of {run} was ever in the queue", hint="there is nothing to replay")
     plan = began.plan
@@ -91,7 +91,7 @@ def queue_of(run: str, ledger: Sequence[Event]) -> Queue:
     )
 
 
-def _commits(ledger: Sequence[Event]) -> dict[str, list[str]]:
+def submitted(ledger: Sequence[Event]) -> dict[str, list[str]]:
     """The recorded commits of every lane, in the order in which they were queued."""
     found: dict[str, list[str]] = {}
     for event in ledger:
@@ -101,7 +101,7 @@ def _commits(ledger: Sequence[Event]) -> dict[str, list[str]]:
 
 
 def _lane(lane: LanePlan, commits: Sequence[str]) -> LanePlan:
-    """A lane that submits these commits; the workspace borrows the store's objects, so each is there by its id."""
+    """A lane that submits these commits, which its workspace finds among the store's shared objects."""
     line = f"for c in {shlex.join(commits)}; do git read-tree --reset -u $c && .orch/round submit || exit 1; done"
     wall = max(lane.budget.wall_s, 600.0)
     return lane.model_copy(update={"agent": f"cmd:{line}", "budget": LaneBudget(wall_s=wall), "condition": "replay"})
