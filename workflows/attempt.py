@@ -126,10 +126,8 @@ class Attempt:
                 self._begin_anew(taken_up)
                 continue
             again = retry_at(outcome, before=ends[outcome.kind], now=workflow.now().timestamp(), deadline=last)
-            if again is None:
-                return
             ends[outcome.kind] += 0 if report.blocked else 1
-            if not await self._rest(request, outcome, again):
+            if again is None or not await self._rest(request, outcome, again):
                 return
 
     def _left_s(self) -> float:
