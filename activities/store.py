@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -134,14 +134,6 @@ class Store:
     def wary(self) -> Git:
         """The same over files that an agent or a build wrote: a call that takes too long fails, being `overdue`."""
         return replace(self, limit_s=self.limit_s or FOREIGN_S).git
-
-    def share(self, commits: Iterable[str]) -> None:
-        """Let every workspace read these commits of runs, with their history."""
-        packs = str(self.git_dir / "objects" / "pack" / "pack")
-        known = self.git.text("for-each-ref", "--format=^%(objectname)", IMPORTED)
-        wanted = "".join(f"{commit}\n" for commit in commits)
-        options = ("-q", "--revs", "--local", "--non-empty", "--delta-base-offset")
-        self.git.run("pack-objects", *options, packs, stdin=f"{wanted}{known}\n".encode())
 
     @contextmanager
     def lock(self, *, wait: bool = True) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,7 @@ def _show(plan: PilotPlan, run_of: Callable[[RoundPlan], str], *, as_json: bool)
 
 def _replay(run: str, options: RoundOptions, repository: Repository, *, as_json: bool) -> None:
     from ..activities.store import Store
+    from ..activities.workspaces.gitdir import give_own
     from .playing import Player
     from .replaying import Replay, queue_of, replay_of, submitted
     from .runs import all_events
@@ -123,7 +125,9 @@ def _replay(run: str, options: RoundOptions, repository: Repository, *, as_json:
         recorded = await all_events(client.link, run)
         plan = replay_of(run, recorded)
         say(f"replaying {plural(len(plan.lanes), 'lane')} of {run}")
-        Store.of(client.home, repository).share(commit for lane in submitted(recorded).values() for commit in lane)
+        store = Store.of(client.home, repository)
+        for commit in chain.from_iterable(submitted(recorded).values()):
+            give_own(store, store.git_dir / "objects", commit)  # what runs made lies apart, where no lane reads it
         player = Player(client, options, repository)
         ledger = await player(plan)
         return Replay(recorded=queue_of(run, recorded), replayed=queue_of(player.last, ledger))

@@ -2,8 +2,8 @@
 
 Steps are the events that the engine has recorded of the round. It is killed at every STRIDE-th of them, from an offset
 on; the soak set has rounds with each offset for each victim, so that all steps are covered by all, the ordinary one is
-a single round whose victims take turns. The benchmark has no
-noise, so that what is measured does not depend on which ticket comes first.
+a single round whose victims take turns. The benchmark has no noise, so that what is measured does not depend on which
+ticket comes first.
 """
 
 from __future__ import annotations

@@ -42,17 +42,27 @@ async def test_outputs_are_validated_while_the_device_is_free_again(doubted: Any
     assert (len(found.pairs), found.invalid) == (4, None)
 
 
-async def test_a_worker_that_shuts_down_while_outputs_are_validated_has_none_validated_twice(
-    doubted: Any, turnstile: Any, worker: Callable[[], Any]
-) -> None:
+async def left_in_doubt(
+    doubted: Any, turnstile: Any, environment: Any, details: ActivityCancellationDetails
+) -> tuple[Any, Any]:
+    """A trial that was measured, and whose validation was cancelled at its first output."""
     request = doubted.measuring(doubted.building(doubted.candidate({"knob": "80.0"})))
-    trial, environment = doubted.trial(request), worker()
+    trial = doubted.trial(request)
     running = asyncio.create_task(doubted.apairs(request))
     await let_through(turnstile, trial, 1, 2)
     await running
     validating = asyncio.create_task(doubted.avalidate(request, environment))
     await turnstile.arrived(trial, 3)
-    await cancelled(validating, environment, ActivityCancellationDetails(worker_shutdown=True))
+    await cancelled(validating, environment, details)
+    return request, trial
+
+
+async def test_a_worker_that_shuts_down_while_outputs_are_validated_has_none_validated_twice(
+    doubted: Any, turnstile: Any, worker: Callable[[], Any]
+) -> None:
+    request, trial = await left_in_doubt(
+        doubted, turnstile, worker(), ActivityCancellationDetails(worker_shutdown=True)
+    )
     assert find_jobs(trial.folder) == [trial.folder / "check-1"]
 
     again = asyncio.create_task(doubted.avalidate(request))
@@ -66,14 +76,7 @@ async def test_a_worker_that_shuts_down_while_outputs_are_validated_has_none_val
 async def test_cancelled_validation_ends_its_job_and_gives_everything_back(
     doubted: Any, turnstile: Any, worker: Callable[[], Any]
 ) -> None:
-    request = doubted.measuring(doubted.building(doubted.candidate({"knob": "80.0"})))
-    trial, environment = doubted.trial(request), worker()
-    running = asyncio.create_task(doubted.apairs(request))
-    await let_through(turnstile, trial, 1, 2)
-    await running
-    validating = asyncio.create_task(doubted.avalidate(request, environment))
-    await turnstile.arrived(trial, 3)
-    await cancelled(validating, environment, ActivityCancellationDetails(cancel_requested=True))
+    _, trial = await left_in_doubt(doubted, turnstile, worker(), ActivityCancellationDetails(cancel_requested=True))
     assert find_jobs(trial.folder) == []
     assert not (trial.folder / "A").exists()
 
