@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= 4 # tests wait for engines and agents most of the time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-round test test-agents lint fix bench soak docs clean
+.PHONY: help demo demo-round test test-agents lint types fix bench soak docs clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,14 +33,16 @@ test: $(READY) ## all tests but the long ones
 test-agents: $(READY) ## real agents at a scripted model server (CLAUDE=1: Claude Code, too)
 	scripts/system-packages git bubblewrap
 	$(BIN)/python scripts/install_test_agents.py $(if $(CLAUDE),claude)
-	$(BIN)/pytest -m agents --numprocesses $(JOBS) tests/agents
+	$(BIN)/pytest -m 'agents and not soak' --numprocesses $(JOBS) tests/agents
 
 lint: $(READY) ## style, types and layers; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+
+types: $(READY) ## a second look at the types, by pyright, which CI has no time for
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 fix: $(READY) ## what ruff can mend by itself
 	$(BIN)/ruff check --fix
@@ -53,7 +55,8 @@ bench: $(READY) ## goal runs beside a bare shell script (BENCH=--quick for a fir
 	$(BIN)/python -m tests.bench.round_queue
 
 soak: $(READY) ## the long kill and churn runs
-	scripts/system-packages git bubblewrap
+	scripts/system-packages git bubblewrap chromium
+	$(BIN)/python scripts/install_test_agents.py
 	$(BIN)/pytest -m soak --numprocesses $(JOBS) --timeout 600
 
 docs: $(READY) ## write docs/cli.md from the command line itself

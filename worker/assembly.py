@@ -17,6 +17,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from ..workflows.effects import claim_host
 from ..workflows.host import ORCH_QUEUE, claim_queue, host_queue
+from .records import version
 from .room import when_there_is_room
 from .settings import Settings
 from .state import host_id
@@ -63,7 +64,7 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 def make_workers(client: Client, settings: Settings) -> list[Worker]:
     """The workers of one process, not started: the shared queue's runs, this host's attempts and activities, claims.
 
-    All carry the client's identity.
+    All carry the client's identity, and the code's version: else each start would read and hash all that is loaded.
     """
     from ..activities.registry import make_activities
     from ..workflows.registry import ATTEMPTS, WORKFLOWS
@@ -72,6 +73,7 @@ def make_workers(client: Client, settings: Settings) -> list[Worker]:
     runs = Worker(
         client,
         task_queue=ORCH_QUEUE,
+        build_id=version(),
         workflows=list(WORKFLOWS),
         workflow_runner=workflow_runner(),
         workflow_failure_exception_types=BUGS,
@@ -82,6 +84,7 @@ def make_workers(client: Client, settings: Settings) -> list[Worker]:
     host = Worker(
         client,
         task_queue=host_queue(host_id(settings.home)),
+        build_id=version(),
         workflows=list(ATTEMPTS),
         workflow_runner=workflow_runner(),
         workflow_failure_exception_types=BUGS,
@@ -106,6 +109,7 @@ def claim_workers(client: Client, settings: Settings, activities: Sequence[Calla
         Worker(
             client,
             task_queue=claim_queue(labels),
+            build_id=version(),
             activities=claims,
             tuner=when_there_is_room(settings),
             disable_eager_activity_execution=True,

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable
+from itertools import product
 
 import pytest
 
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.agents
 
 AGENTS = ("codex:gpt-5.5", "pi:fake-model")
 STATES = ("thinking", "slow_tool")
+SHORT = (("thinking", AGENTS[1]), ("slow_tool", AGENTS[0]))
+"""Of states and agents, what there is time for outside of the soak set."""
 
 
 async def works(runs: Runs, started: Started, state: str) -> None:
@@ -44,10 +47,12 @@ def _pids(runs: Runs, run: str, victim: str) -> Iterable[int]:
     return _running(runs, run, name)[:1] or every[:1]
 
 
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    ("state", "agent"),
+    [pytest.param(*case, marks=[] if case in SHORT else [pytest.mark.soak]) for case in product(STATES, AGENTS)],
+)
 async def test_a_killed_agent_or_supervisor_is_an_outcome_and_nothing_is_left(
-    runs: Runs, agent: str, state: str
+    runs: Runs, state: str, agent: str
 ) -> None:
     cases = [(victim, number) for victim in ("agent", "supervisor") for number in (signal.SIGTERM, signal.SIGKILL)]
     started = [await runs.start(state, agent) for _ in cases]
@@ -69,7 +74,7 @@ def outcome(view: RunView) -> str:
     return view.iterations[0].candidates[0].outcome
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.soak), signal.SIGKILL])
 async def test_an_agent_outlives_the_worker_and_is_not_paid_for_twice(runs: Runs, number: int) -> None:
     runs.server.add("think_a_little", thinking(6.0))
     runs.server.add("little_tool", slow_tool(6.0))

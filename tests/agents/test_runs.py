@@ -75,8 +75,10 @@ MUTE = {("refusal", "codex:gpt-5.5"): OutcomeKind.EMPTY_ANSWER}
 """What an agent does not tell apart: Codex ends with 0 and without a word when its model refuses."""
 
 
-async def test_each_fault_of_a_provider_has_its_name(runs: Runs) -> None:
-    cases = [(fault, agent) for fault in FAULTS for agent in AGENTS]
+@pytest.mark.parametrize("agents", [1, pytest.param(2, marks=pytest.mark.soak)])
+async def test_each_fault_of_a_provider_has_its_name(runs: Runs, agents: int) -> None:
+    """One of the agents meets a fault, in turns, or both do."""
+    cases = [(fault, agent) for n, fault in enumerate(FAULTS) for agent in (AGENTS * 2)[n % 2 :][:agents]]
     told_to_all = [case for case in cases if case[0] == "rate_limited"]  # these last: all with that agent would rest
     ended = dict[tuple[str, str], RunView]()
     for wave in ([case for case in cases if case not in told_to_all], told_to_all):

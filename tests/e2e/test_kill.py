@@ -44,7 +44,7 @@ def own_engine(tmp_path: Path) -> Iterator[Home]:
 async def test_killed_run_ends_like_an_uninterrupted_one(own_engine: Home, project: Path) -> None:
     plugs = [Plug(own_engine, *victims) for victims in VICTIMS.values()]
 
-    await _compare(own_engine, project, *plugs, offset=20)
+    await _compare(own_engine, project, *plugs, offset=20, stride=100)
 
     assert all(plug.kills for plug in plugs)
 
@@ -82,14 +82,14 @@ async def test_agent_outlives_its_killed_worker(own_engine: Home, project: Path)
     assert starts.read_text().splitlines() == ["started"]
 
 
-async def _compare(home: Home, project: Path, *plugs: Plug, offset: int) -> None:
+async def _compare(home: Home, project: Path, *plugs: Plug, offset: int, stride: int = STRIDE) -> None:
     client, turn = Client(home), cycle(plugs)
     calm = await client.result(await _start(client, project, "calm"))
     (project / "level").write_text("0\n")
 
     run = await _start(client, project, "killed")
     ids = [run, *(f"{run}/i{i}-c{c}-b{(i - 1) * 3 + c}" for i in (1, 2) for c in (1, 2, 3))]
-    await disturb(home, ids, lambda: next(turn), offset=offset, stride=STRIDE)
+    await disturb(home, ids, lambda: next(turn), offset=offset, stride=stride)
     view = await client.result(run)
 
     assert sum(len(plug.kills) for plug in plugs) >= 3

@@ -90,7 +90,7 @@ async def test_a_killed_server_comes_back_on_the_same_ports_and_keeps_its_worker
     assert again.address == before.address
 
 
-@pytest.mark.parametrize("life_s", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize("life_s", [0.7, *(pytest.param(s, marks=pytest.mark.soak) for s in (0.5, 0.9))])
 async def test_a_starter_killed_halfway_is_mended(home: Home, life_s: float) -> None:
     starter = await start_elsewhere(home)
     await asyncio.sleep(life_s)

@@ -104,7 +104,7 @@ CAPTURED_AT_WORK = (
 )
 
 
-@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("stride", [10, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", CAPTURED_AT_WORK)
 async def test_history_of_a_run_that_still_goes_on_replays(
     replayer: MakeReplayer, load_history: LoadHistory, name: str, stride: int
