@@ -226,17 +226,19 @@ async def test_a_cancelled_measurement_ends_its_trial_and_gives_everything_back(
 async def test_two_rounds_of_two_state_directories_share_no_device_and_measure_at_once_on_disjoint_ones(
     slow: Any, turnstile: Any, make_rig: Callable[..., Any], tmp_path: Path
 ) -> None:
+    free, *_, held = sorted(MINE, key=str)  # a set of devices is taken in the order of their names
     other = make_rig(home=Home(tmp_path / "other-state"), repo="other").with_plan(validate_=None)
+    slow.with_plan(devices=(DeviceSet(name="one", cpus=(held,)),))
     request = slow.measuring(slow.building(slow.slow))
     running = asyncio.create_task(slow.ameasure(request))
     await turnstile.arrived(slow.trial(request), 1)
 
-    for cpus in ((MINE[0],), tuple(MINE), ()):
+    for cpus in ((held,), tuple(MINE), ()):
         other.with_plan(devices=(DeviceSet(name="one", cpus=cpus),))
         assert (
             "is leased by another" in (await other.ameasure(other.measuring(other.building(other.plan.incumbent)))).busy
         )
-    other.with_plan(devices=(DeviceSet(name="one", cpus=(MINE[1],)),))
+    other.with_plan(devices=(DeviceSet(name="one", cpus=(free,)),))
     beside = await other.ameasure(other.measuring(other.building(other.plan.incumbent)))
     assert len(beside.pairs) == 4  # all the while the first one holds its processor
     assert not running.done()
@@ -245,6 +247,8 @@ async def test_two_rounds_of_two_state_directories_share_no_device_and_measure_a
     waiting = asyncio.create_task(
         other.ameasure(other.measuring(other.building(other.plan.incumbent), patience_s=60.0))
     )
+    while is_free(f"cpu-{free}"):  # it holds that one once it waits for the other
+        await asyncio.sleep(0.01)
     await let_through(turnstile, slow.trial(request), 1, 2, 3, 4)
     assert len((await running).pairs) == 4
     after = await waiting
