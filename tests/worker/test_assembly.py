@@ -10,6 +10,7 @@ from temporalio.common import RetryPolicy
 from orch.activities.home import Home
 from orch.worker.assembly import PASSED_THROUGH, make_workers
 from orch.worker.connection import connect
+from orch.worker.records import version
 from orch.worker.settings import Settings
 from orch.worker.state import host_id
 from orch.workflows.host import ORCH_QUEUE, claim_queue, host_queue
@@ -25,6 +26,7 @@ async def test_workflows_and_effects_have_queues_of_their_own(shared_home: Home)
     assert (shared.get("activities"), shared.get("workflows")) == ([], [*RUNS, *ATTEMPTS])
     assert (bool(host.get("activities")), host.get("workflows")) == (True, list(ATTEMPTS))
     assert ([a.__name__ for a in claims.get("activities", ())], claims.get("workflows")) == (["claim_host"], [])
+    assert {worker.config().get("build_id") for worker in workers} == {version()}  # none reads all code that is loaded
 
 
 async def test_host_is_asked_on_a_queue_for_each_set_of_its_labels(shared_home: Home) -> None:
