@@ -199,7 +199,7 @@ async def test_lane_past_its_deadline_is_ended_and_nothing_more_is_taken_in(
     client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:
     lanes = [
-        rounds.Lane("parse", scripted.late("parse", 20), more={"deadline": "15s"}),
+        rounds.Lane("parse", scripted.late("parse", 35), more={"deadline": "30s"}),
         rounds.Lane("layout", scripted.gain("layout")),
     ]
 

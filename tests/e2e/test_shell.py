@@ -99,7 +99,7 @@ async def test_shell_manages_jobs_in_a_terminal_and_leaves_nothing_when_a_signal
     run: str, client: Client
 ) -> None:
     """An interrupt ends the job and not the shell; the exit status is passed on."""
-    keys = [b"sleep 99\n", b"\x03", b"echo still $((40+2))\n", b"exit 9\n"]
+    keys = [b"echo up $((40+1))\n", b"sleep 99\n", b"\x03", b"echo still $((40+2))\n", b"exit 9\n"]
     (text, status), ended = await asyncio.gather(
         asyncio.to_thread(_typed, client, run, keys), asyncio.to_thread(_ended, client, run)
     )
@@ -124,7 +124,10 @@ def _ended(client: Client, run: str) -> int:
 
 
 def _typed(client: Client, run: str, keys: list[bytes]) -> tuple[bytes, int]:
-    """Type into `orch shell` in a terminal of its own; what was shown, and the exit status."""
+    """Type into `orch shell` in a terminal of its own; what was shown, and the exit status.
+
+    The first line waits in the terminal for the shell; the others are typed once it has answered that, with 41.
+    """
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.update({"ORCH_STATE": str(client.home.root), "SHELL": "/bin/bash", "PS1": "ready> "})
@@ -137,7 +140,7 @@ def _typed(client: Client, run: str, keys: list[bytes]) -> tuple[bytes, int]:
             data = os.read(terminal, 1 << 16)
         except BlockingIOError:
             time.sleep(0.2)
-            if b"thrown away" in text and waiting:
+            if waiting and (b"thrown away" if len(waiting) == len(keys) else b"up 41") in text:
                 time.sleep(0.3)
                 os.write(terminal, waiting.pop(0))
             continue
