@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-JOBS ?= 4 # tests wait for engines and agents most of the time
+JOBS ?= 4 # while some tests wait for engines and agents, others keep two cores busy
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-round test test-agents lint types fix bench soak docs clean
