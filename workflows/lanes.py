@@ -104,7 +104,8 @@ class _Lane:
                 if stop := await self._attempt(binding):
                     return stop
         except (ActivityError, asyncio.CancelledError) as error:
-            end = LaneEnd.CANCELLED if is_cancelled_exception(error) else LaneEnd.BROKEN
+            # what else fails while the round is stopped is of no account: nothing is begun any more
+            end = LaneEnd.CANCELLED if stopped() or is_cancelled_exception(error) else LaneEnd.BROKEN
             return Stop(end, failure_detail(error))
 
     async def leave(self, stop: Stop) -> Stop:

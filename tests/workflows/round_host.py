@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from temporalio import activity
-from temporalio.client import WorkflowHandle
+from temporalio.client import WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 
 from orch.activities.effect import effect, kill_requested
 from orch.workflows.model.attempt import AgentReport, CloseAttempt, RunAgent, YieldSlot
@@ -165,7 +165,7 @@ class RoundHost:
             try:
                 handle = activity.client().get_workflow_handle(request.attempt.run)
                 await self.agents[lane](LaneDesk(lane, handle))
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, WorkflowUpdateRPCTimeoutOrCancelledError):  # the latter while it submits
                 if not kill_requested():
                     raise
                 return STOPPED

@@ -376,6 +376,25 @@ async def test_a_lane_that_is_stopped_ends_its_agent_and_keeps_what_that_used(la
     assert one.host.lines[-1] == "close"
 
 
+async def test_a_lane_that_is_stopped_ends_as_cancelled_even_if_its_step_fails_over_it(lane: Make) -> None:
+    async def failing() -> AgentReport:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise LookupError("in the middle of a call")
+
+    one = await lane(failing, attempts=3)
+    await one.start()
+    async with one.worker():
+        await one.until("agent 1")
+        await one.handle.signal(OneLane.stop)
+        events = await one.events()
+
+    assert ended(events) == (LaneEnd.CANCELLED, "LookupError: in the middle of a call")
+    assert states(one, events) == [BindingState.CLAIMED]
+    assert "once" not in one.host.lines
+
+
 async def test_a_lane_that_is_stopped_before_its_launch_gives_its_binding_up(lane: Make) -> None:
     async def never() -> LaneOpened:
         await asyncio.Event().wait()
