@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,8 @@ WEB = frozenset({80, 443})
 _rules: dict[frozenset[int], int] = {}
 """Made once for each state of the engine, and kept: a command may be about to get them."""
 
+_making = threading.Lock()
+
 PYTHON = os.path.realpath(sys.executable)
 """The interpreter itself: an environment may lie where the command writes."""
 
@@ -49,11 +52,12 @@ def shared_rules(ports: frozenset[int], launcher: Launcher) -> tuple[int, ...]:
     """
     if not ports or flaw(launcher) or launcher.name != "bwrap":
         return ()
-    if ports not in _rules:
-        made = closed_ports.rules_but(ports)
-        _rules[ports] = fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdin: it would become that
-        os.close(made)
-    return (_rules[ports],)
+    with _making:
+        if ports not in _rules:
+            made = closed_ports.rules_but(ports)
+            _rules[ports] = fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, 3)  # a worker without stdin: it would become that
+            os.close(made)
+        return (_rules[ports],)
 
 
 def flaw(launcher: Launcher) -> str:

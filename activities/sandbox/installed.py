@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,8 @@ CONTAINERS = (".local/share", ".local/lib", ".local", ".config", ".cache")
 
 WRAPPER_BYTES = 4096
 """Larger programs are no wrappers that name another one."""
+
+Add = Callable[[Path, frozenset[Path], dict[Path, None]], None]
 
 _MENTION = re.compile(r"(?<![\w.~/$}-])/[\w.@%+~/-]+")
 _INTERPRETER = re.compile(r"\A#!.*|^[ \t]*exec[ \t].*", re.MULTILINE)
@@ -50,8 +52,13 @@ def mentioned(argv: tuple[str, ...], hidden: frozenset[Path]) -> tuple[Path, ...
     found: dict[Path, None] = {}
     for text in argv:
         for word in _MENTION.findall(text):
-            _add_target(Path(os.path.normpath(word)), hidden, found)
+            _add_target(Path(os.path.normpath(word)), hidden, found, _add_known)
     return tuple(found)
+
+
+def _add_known(entry: Path, hidden: frozenset[Path], found: dict[Path, None]) -> None:
+    """What a folder of programs needs is looked up anew only once something was added to it, or taken away."""
+    found.update(dict.fromkeys(_program_folders((entry,), (entry.stat().st_mtime_ns,), hidden)))
 
 
 def _add_entry(entry: Path, hidden: frozenset[Path], found: dict[Path, None]) -> None:
@@ -70,8 +77,8 @@ def _add_entry(entry: Path, hidden: frozenset[Path], found: dict[Path, None]) ->
         _add_target(target, hidden, found)
 
 
-def _add_target(target: Path, hidden: frozenset[Path], found: dict[Path, None]) -> None:
-    """Add what a program or a file needs, and the same of what it links to."""
+def _add_target(target: Path, hidden: frozenset[Path], found: dict[Path, None], add: Add = _add_entry) -> None:
+    """Add what a program or a file needs, and the same of what it links to; `add` does it for its folder."""
     for path in dict.fromkeys((target, Path(os.path.realpath(target)))):
         if not _is_hidden(path, hidden) or _is_root(path, hidden):
             continue
@@ -79,7 +86,7 @@ def _add_target(target: Path, hidden: frozenset[Path], found: dict[Path, None]) 
         if path.is_dir():
             found[path] = None
         elif folder.name in PROGRAMS and path.exists():
-            _add_entry(folder, hidden, found)
+            add(folder, hidden, found)
         elif not _is_root(folder, hidden) and folder.is_dir():
             found[_package(folder)] = None
         elif path.exists():

@@ -7,7 +7,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,21 @@ async def test_a_job_passes_on_rules_that_are_made_already_and_the_command_canno
     first, second = await run_job(tmp_path / "job", Job(tuple(steps), passed=(rules,)))
     assert first.stdout.read_text() == "[]\n"
     assert second.stdout.read_text() == "[]\n[-1]\n"
+
+
+def test_rules_are_made_once_for_all_that_start_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def slow(closed: Iterable[int]) -> int:
+        made.append(os.open("/dev/null", os.O_RDONLY))
+        time.sleep(0.1)
+        return made[-1]
+
+    monkeypatch.setattr(closed_ports, "rules_but", slow)
+    monkeypatch.setattr(guard, "_rules", {})
+    with ThreadPoolExecutor(4) as threads:
+        found = set(threads.map(lambda _: guard.shared_rules(frozenset({1}), BWRAP), range(4)))
+    assert len(found) == len(made) == 1
 
 
 def decision(machine: str, architecture: int, number: int, *arguments: int) -> int:
