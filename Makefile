@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 4 # while some tests wait for engines and agents, others keep two cores busy
 
+unexport PYTHONDONTWRITEBYTECODE # images for containers set it: each start of `orch` would compile all of it anew
+
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-round test test-agents lint types fix bench soak docs clean
 
