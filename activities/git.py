@@ -34,8 +34,12 @@ IDENTITY = {
 """The author of internal commits, so that no identity needs to be configured."""
 
 
-_UNRELATED = ("GIT_PYTHON_", "GIT_SSL_", "GIT_HTTP_", "GIT_ASKPASS", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
-"""Variables of GitPython, of git's ways to other hosts, and of programs for people at a terminal."""
+_UNRELATED = (
+    "GIT_PYTHON_", "GIT_SSL_", "GIT_HTTP_", "GIT_ASKPASS", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
+"""Variables of GitPython, of git's ways to other hosts, of programs for people at a terminal, and where the settings
+of this user and host lie."""
 
 OVERDUE = 124
 """What `timeout` ends with when it has ended a command."""

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ..workflows.errors import RefusedError
@@ -63,11 +64,11 @@ def inspect(path: Path) -> Repository:
     folder = _real_folder(path)
     git = Git(folder)
     _check_working_tree(git, folder)
-    git_dir = _path(git, "--git-dir")
+    top, git_dir, common_dir = _paths(git, "--show-toplevel", "--git-dir", "--git-common-dir")
     return Repository(
-        top=_path(git, "--show-toplevel"),
+        top=top,
         git_dir=git_dir,
-        common_dir=_path(git, "--git-common-dir"),
+        common_dir=common_dir,
         head=_answer(git, "rev-parse", "--verify", "-q", "HEAD") or None,
         branch=_answer(git, "symbolic-ref", "--short", "-q", "HEAD"),
         operation=_operation(git_dir),
@@ -76,12 +77,18 @@ def inspect(path: Path) -> Repository:
 
 def check_git() -> None:
     """Raise RefusedError when there is no git, or one too old."""
-    if shutil.which("git") is None:
+    program = shutil.which("git")
+    if program is None:
         raise RefusedError("git is not installed", hint=f"install git {_dotted(MIN_GIT)} or newer")
-    version = Git(Path("/")).text("version")
+    version = _version(program, Path(program).stat().st_mtime_ns)
     found = re.search(r"(\d+)\.(\d+)", version)
     if found is None or (int(found[1]), int(found[2])) < MIN_GIT:
         raise RefusedError(f"{version} is too old", hint=f"install git {_dotted(MIN_GIT)} or newer")
+
+
+@lru_cache(maxsize=4)
+def _version(program: str, time: int) -> str:  # noqa: ARG001 - what this program said, until it is replaced
+    return Git(Path("/")).text("version")
 
 
 def _real_folder(path: Path) -> Path:
@@ -117,9 +124,13 @@ def _answer(git: Git, *args: str) -> str:
     return "" if status else out.decode("utf-8", "surrogateescape").strip()
 
 
-def _path(git: Git, question: str) -> Path:
-    answer = git.run("rev-parse", "--path-format=absolute", question)
-    return Path(os.fsdecode(answer.removesuffix(b"\n"))).resolve()
+def _paths(git: Git, *questions: str) -> list[Path]:
+    """The answers to all, asked at once; one by one where a path has a newline in it."""
+    ask = ("rev-parse", "--path-format=absolute")
+    answers = git.run(*ask, *questions).removesuffix(b"\n").split(b"\n")
+    if len(answers) != len(questions):
+        answers = [git.run(*ask, question).removesuffix(b"\n") for question in questions]
+    return [Path(os.fsdecode(answer)).resolve() for answer in answers]
 
 
 def _operation(git_dir: Path) -> str:

@@ -99,10 +99,8 @@ def _no_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(home))
     for name in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
         monkeypatch.setenv(f"XDG_{name}_HOME" if name != "RUNTIME" else "XDG_RUNTIME_DIR", str(home / name.lower()))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / "gitconfig"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("ORCH_STATE", str(home / "orch"))
-    for name in ("ORCH_KEYS", "ORCH_COMPRESS"):
+    for name in ("ORCH_KEYS", "ORCH_COMPRESS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"):
         monkeypatch.delenv(name, raising=False)
 
 

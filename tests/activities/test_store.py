@@ -239,6 +239,17 @@ def test_outer_git_variables_mean_nothing(kit: Any, repo: Path, bench: Any, tmp_
     assert kit.fingerprint(other) == before
 
 
+def test_settings_of_the_user_are_read_where_their_git_reads_them(
+    kit: Any, repo: Path, bench: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    (tmp_path / "mine").write_text("[core]\n\tautocrlf = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "mine"))
+    kit.write(repo, {"new.txt": "a line\n"})
+    here = bench(repo)
+    here.baseline()
+    assert (here.open() / "new.txt").read_bytes() == b"a line\r\n"
+
+
 def test_variables_that_say_nothing_of_repositories_stay(repo: Path, monkeypatch: Any) -> None:
     """Certificates of a company's proxy reach git's fetches."""
     monkeypatch.setenv("GIT_SSL_CAINFO", "/etc/company.pem")

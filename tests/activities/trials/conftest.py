@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class Rig:
     slow: str = ""
     _ordinal: int = field(default=0)
 
-    @property
+    @cached_property
     def store(self) -> Store:
         return Store.of(self.home, inspect(self.repo))
 

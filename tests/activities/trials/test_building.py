@@ -15,6 +15,7 @@ from temporalio.activity import ActivityCancellationDetails
 
 from orch.activities import store
 from orch.activities.jobs import find_jobs
+from orch.activities.repository import inspect
 from orch.activities.trials.processors import spare
 from orch.activities.trials.sides import Side
 from orch.workflows.model.round.plan import DeviceSet, FileHash
@@ -209,6 +210,7 @@ def test_a_commit_that_cannot_be_checked_out_is_a_value(make_rig: Callable[..., 
     kit.git(rig.repo, "config", "filter.gone.smudge", "/no/such/filter")
     kit.git(rig.repo, "config", "filter.gone.required", "true")
     kit.git(rig.repo, "config", "filter.gone.clean", "cat")
+    store.Store.of(rig.home, inspect(rig.repo))  # takes the settings over, as each run does
     found = rig.build(rig.candidate({".gitattributes": "knob filter=gone\n", "knob": "3.0"}))
     assert (found.failed, found.side) == (Cause.SETUP_FAILED, "candidate")
     assert "cannot be checked out" in found.detail
