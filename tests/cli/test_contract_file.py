@@ -168,7 +168,8 @@ def test_many_aliases_cost_nothing(tmp_path: Path) -> None:
     assert document.refusals
 
 
-def test_check_prints_the_digest(orch: Any, tmp_path: Path) -> None:
+def test_check_prints_the_digest(orch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no repository, in which what is to be carried would have to be
     (tmp_path / "c.yaml").write_text(GOOD)
 
     done = orch("check", str(tmp_path / "c.yaml"), "--json")
