@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 	PYTHON=$(PYTHON) scripts/system-packages python git
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 demo: $(READY) ## four scripted agents compete to mend a bug of a real release
