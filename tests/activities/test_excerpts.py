@@ -40,7 +40,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
         file.write(b"\nscore: 0.93\n")
     begun = time.monotonic()
     found = excerpt(path, run_folder=tmp_path)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 20
     assert found.head == "first\n"
     assert found.tail == "\nscore: 0.93\n"
     assert found.size == (1 << 40) + 13

@@ -66,7 +66,7 @@ def test_any_template_is_read_at_once(endless: str) -> None:
         check(endless, "prompt.md")
     fill(endless, {})
 
-    assert time.perf_counter() - begun < 2
+    assert time.perf_counter() - begun < 5
 
 
 def test_what_must_be_named_may_be_named() -> None:

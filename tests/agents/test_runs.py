@@ -136,7 +136,7 @@ async def test_the_deadline_holds_while_the_model_thinks(runs: Runs, agent: str)
     view = await runs.run("thinking", agent, attempt_timeout=4.0)
 
     assert only(view).outcome == "timed_out"
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 async def test_four_at_once(runs: Runs) -> None:

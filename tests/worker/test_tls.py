@@ -33,7 +33,7 @@ async def test_a_cluster_is_trusted_by_its_authority_and_by_no_other(shared_home
             await connect(shared_home, environ={**there, "TEMPORAL_TLS_SERVER_NAME": "elsewhere"})
         with pytest.raises(UnreachableError, match=address):
             await connect(shared_home, environ={"TEMPORAL_ADDRESS": address})
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 9  # the patience for one that does not answer is longer
 
     assert "its certificates" in wrong.value.hint
 

@@ -100,7 +100,7 @@ async def test_nothing_fenced_outlives_the_command(inside: Path) -> None:
     begun = time.monotonic()
     result = await fenced(inside, "setsid sleep 3636 & setsid sh -c 'trap \"\" INT TERM; sleep 3636' & echo out")
     assert result.exit.ok
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20
     assert not running("3636")
 
 
