@@ -47,20 +47,28 @@ _status = pytest.StashKey[int]()
 
 
 LONG = (
-    "test_equal_trees",
     "test_round_lanes",
-    "test_round_kill",
     "test_round",
-    "test_kill",
-    "test_engine",
+    "test_round_kill",
+    "test_equal_trees",
     "test_pairs",
-    "test_encrypted_run",
-    "test_round_bad_input",
-    "test_gaming",
-    "test_cases",
-    "test_round_page",
-    "test_replay",
     "test_goal",
+    "test_building",
+    "test_engine",
+    "test_kill",
+    "test_round_bad_input",
+    "test_ticket_queue",
+    "test_fingerprint",
+    "test_two_hosts",
+    "test_faults",
+    "test_gaming",
+    "test_replay",
+    "test_switches",
+    "test_opening",
+    "test_command_line",
+    "test_cases",
+    "test_encrypted_run",
+    "test_landing",
 )
 """The files that take longest, in that order."""
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -43,6 +44,14 @@ def kill(pid: int) -> None:
     assert ticks is not None
     os.kill(pid, signal.SIGKILL)
     while processes.alive(pid, ticks):
+        time.sleep(0.01)
+
+
+def stop(pid: int) -> None:
+    """Stop a process and wait for its last thread: one that waits for the disk stops later, and the others serve on."""
+    os.kill(pid, signal.SIGSTOP)
+    threads = Path(f"/proc/{pid}/task")
+    while any(stat.read_text().rpartition(") ")[2][0] != "T" for stat in threads.glob("*/stat")):
         time.sleep(0.01)
 
 
@@ -132,7 +141,7 @@ async def test_a_server_that_hangs_is_replaced(home: Home, monkeypatch: pytest.M
     monkeypatch.setattr(server, "START_S", 3.0)
     monkeypatch.setattr(server, "GRACE_S", 0.5)
     monkeypatch.setattr(connection, "CONNECT_S", 1.0)
-    os.kill(before.pids["server"], signal.SIGSTOP)
+    stop(before.pids["server"])
     after = await engine.ensure_up(home)
     assert gone(before.pids["server"])
     assert after.address == before.address
