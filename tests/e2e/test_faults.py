@@ -186,7 +186,7 @@ async def test_everybodys_usage_is_counted_once(client: Client, run_goal: RunGoa
     spend = "cmd:echo '{\"tokens_in\": %d}' > $ORCH_USAGE_FILE; %s"
     agents = (spend % (100, "echo 3 > level"), spend % (20, "true"), spend % (3, "exit 1"), spend % (7, "sleep 60"))
 
-    view = await run_goal(*agents, attempt_timeout=5.0)
+    view = await run_goal(*agents, attempt_timeout=10.0)
 
     assert view.status is RunStatus.SUCCEEDED
     assert [c.usage.tokens for c in view.iterations[0].candidates] == [100, 20, 3, 7]

@@ -136,7 +136,7 @@ async def test_edit_of_a_protected_test_is_dropped_and_named(run_goal: RunGoal, 
 async def test_agent_past_its_limit_is_stopped_and_its_tree_still_measured(run_goal: RunGoal) -> None:
     started = time.monotonic()
 
-    view = await run_goal("cmd:echo 2 > level; sleep 60", attempt_timeout=3.0, max_iterations=1)
+    view = await run_goal("cmd:echo 2 > level; sleep 60", attempt_timeout=5.0, max_iterations=1)
 
     (candidate,) = view.iterations[0].candidates
     assert candidate.agent_exit.startswith("timed out")
@@ -145,7 +145,7 @@ async def test_agent_past_its_limit_is_stopped_and_its_tree_still_measured(run_g
 
 
 async def test_deadline_bounds_running_agents_and_ends_the_run(run_goal: RunGoal) -> None:
-    view = await run_goal("cmd:echo 1 >> level; sleep 60", deadline=4.0, attempt_timeout=50.0)
+    view = await run_goal("cmd:echo 1 >> level; sleep 60", deadline=10.0, attempt_timeout=50.0)
 
     assert view.reason is not None
     assert view.reason.code in {RunReason.DEADLINE, RunReason.STUCK_TIMEOUT}

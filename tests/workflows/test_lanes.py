@@ -291,11 +291,11 @@ async def test_a_launch_that_was_reserved_in_time_is_not_made_after_the_deadline
         await again.wait()
         return OPENED
 
-    one = await lane(DONE, opened=[slow], left_s=3, attempts=5)
+    one = await lane(DONE, opened=[slow], left_s=6, attempts=5)
     await one.start()
     async with one.worker():
         await one.until("open")
-    await asyncio.sleep(3)
+    await asyncio.sleep(6)
     again.set()
     async with one.worker():
         events = await one.events()

@@ -140,7 +140,7 @@ def test_a_target_by_the_path_of_the_users_checkout_is_inside_in_the_sandbox_alo
 def test_a_target_that_does_not_resolve_inside_fails_the_lane_with_what_was_printed(
     scene: Scenes, line: str, said: str
 ) -> None:
-    one = scene(commands={"probe": Command(run=line, timeout_s=2)})
+    one = scene(commands={"probe": Command(run=line, timeout_s=5)})
     opened = one.open()
     assert opened.failed is Cause.PROBE_FAILED
     assert said in opened.detail

@@ -91,7 +91,7 @@ async def test_the_status_passes_through(inside: Path, script: str, shown: str) 
 
 async def test_a_fenced_command_hears_the_interrupt_and_may_finish(inside: Path) -> None:
     script = "trap 'echo saved > state; exit' INT; while :; do sleep 0.05; done"
-    result = await fenced(inside, script, timeout_s=0.5)
+    result = await fenced(inside, script, timeout_s=2.0)
     assert result.exit.kind is ExitKind.TIMED_OUT
     assert (inside / "state").read_text() == "saved\n"
 
@@ -123,12 +123,12 @@ def test_a_linked_folder_is_writable_by_its_real_name(tmp_path: Path, inside: Pa
     link = tmp_path / "link"
     link.symlink_to(inside)
     argv = boxed(link, ("touch", str(link / "x")))
-    assert processes.run(processes.Command(argv, link, ENV), timeout_s=5).exit.ok
+    assert processes.run(processes.Command(argv, link, ENV), timeout_s=30).exit.ok
     assert (inside / "x").exists()
 
 
 def test_a_setting_of_the_kernel_cannot_be_written_even_by_root(inside: Path) -> None:
     """Root needs no capability for that: a program named in core_pattern would run on the host."""
     script = "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger; do : >> $f && echo open; done"
-    done = processes.run(processes.Command(boxed(inside, ("sh", "-c", script)), inside, ENV), timeout_s=5)
+    done = processes.run(processes.Command(boxed(inside, ("sh", "-c", script)), inside, ENV), timeout_s=30)
     assert done.stdout == b""
