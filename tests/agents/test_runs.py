@@ -19,6 +19,11 @@ pytestmark = pytest.mark.agents
 
 AGENTS = ("codex:gpt-5.5", "pi:fake-model")
 
+CODEX, PI = AGENTS
+CODEX_IN_CI = (CODEX, pytest.param(PI, marks=pytest.mark.soak))
+PI_IN_CI = (pytest.param(CODEX, marks=pytest.mark.soak), PI)
+"""What is the same for both is shown with one of them in CI's time, and with both in the soak set."""
+
 
 def only(view: RunView) -> CandidateView:
     """The one candidate of a run's one iteration."""
@@ -95,7 +100,7 @@ async def test_each_fault_of_a_provider_has_its_name(runs: Runs, agents: int) ->
     assert all(only(view).usage.wall_s < 25 for view in limited)  # their wait would reach beyond the deadline of 30 s
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", CODEX_IN_CI)
 async def test_a_passing_rate_limit_is_waited_for(runs: Runs, agent: str) -> None:
     view = await runs.run("rate_limited_twice", agent)
 
@@ -103,7 +108,7 @@ async def test_a_passing_rate_limit_is_waited_for(runs: Runs, agent: str) -> Non
     assert only(view).usage.tokens
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", CODEX_IN_CI)
 async def test_a_bad_key_ends_the_run_before_the_others_are_paid_for(runs: Runs, agent: str) -> None:
     view = await runs.run("unauthorised", agent, candidates=12, max_iterations=3)
 
@@ -114,7 +119,7 @@ async def test_a_bad_key_ends_the_run_before_the_others_are_paid_for(runs: Runs,
     assert 1 <= launched < 12
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", CODEX_IN_CI)
 async def test_turns_are_limited_for_an_agent_that_cannot_limit_them(runs: Runs, agent: str) -> None:
     view = await runs.run("loop", f"{agent},max-turns=3")
 
@@ -130,7 +135,7 @@ async def test_the_runs_budget_stops_agents_while_they_run(runs: Runs) -> None:
     assert "of the run's 20,000" in only(view).outcome_detail
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", PI_IN_CI)
 async def test_the_deadline_holds_while_the_model_thinks(runs: Runs, agent: str) -> None:
     begun = time.monotonic()
     view = await runs.run("thinking", agent, attempt_timeout=4.0)
@@ -146,7 +151,7 @@ async def test_four_at_once(runs: Runs) -> None:
     assert len({c.session for c in view.iterations[0].candidates}) == 4
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", CODEX_IN_CI)
 async def test_an_agent_reviews_the_head(runs: Runs, agent: str) -> None:
     approved = await runs.run("approve", "cmd:echo hi > hello.txt", sign_off=agent)
     vetoed = await runs.run("veto", "cmd:echo hi > hello.txt", sign_off=agent)

@@ -116,7 +116,7 @@ def disturbed(own_engine: Home, calm: Calm, rounds: ModuleType, scripted: Module
 async def test_killed_round_has_the_ledger_of_an_uninterrupted_one(own_engine: Home, disturbed: Any) -> None:
     plugs = [Plug(own_engine, *victims) for victims in VICTIMS.values()]
 
-    await disturbed(*plugs, offset=40, stride=80)
+    await disturbed(*plugs, offset=50, stride=90)
 
     assert all(plug.kills for plug in plugs)
 
