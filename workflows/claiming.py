@@ -12,6 +12,7 @@ from .host import claim_queue, host_lost
 from .model.attempt import AttemptRequest
 from .model.candidate import Failure
 from .model.claim import Claimed, ClaimHost
+from .stopping import ended_by_request
 
 
 async def claim(request: AttemptRequest) -> str | None:
@@ -43,7 +44,7 @@ def waiting_for_host(request: AttemptRequest) -> str:
 
 def failure(error: BaseException) -> Failure:
     """At what an attempt ended whose step raised this."""
-    if is_cancelled_exception(error):
+    if ended_by_request(error):
         return Failure.CANCELLED
     return Failure.HOST_LOST if isinstance(error, ActivityError) and host_lost(error) else Failure.INTERNAL
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from .ending import Ending, broken, cancelled, failed, succeeded
 from .iteration import run_iteration
@@ -42,7 +42,7 @@ from .rules.crew import unusable
 from .rules.progress import decide
 from .rules.stuck import stuck
 from .run_steps import RunSteps
-from .stopping import raise_if_cancelled, to_its_end
+from .stopping import ended_by_request, raise_if_cancelled, to_its_end
 
 STATUS = SearchAttributeKey.for_keyword("OrchStatus")
 
@@ -64,7 +64,7 @@ class Goal:
         try:
             ending = await self._pursue(request)
         except (ActivityError, asyncio.CancelledError) as error:
-            ending = cancelled() if is_cancelled_exception(error) else self._broken(error)
+            ending = cancelled() if ended_by_request(error) else self._broken(error)
         await to_its_end(self._end(ending))
         if ending.status is RunStatus.CANCELLED:
             raise asyncio.CancelledError

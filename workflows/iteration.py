@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ChildWorkflowError, is_cancelled_exception
+from temporalio.exceptions import ChildWorkflowError
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from .attempt import Attempt
@@ -26,6 +26,7 @@ from .rules.feedback import feedback
 from .rules.sessions import Start, starts
 from .rules.tournament import rank
 from .run_steps import RunSteps, exchange
+from .stopping import ended_by_request
 
 
 async def run_iteration(request: GoalRequest, ledger: GoalLedger, steps: RunSteps, count: int) -> None:
@@ -114,7 +115,7 @@ def _request(request: GoalRequest, ledger: GoalLedger, key: AttemptKey, begin: S
 
 
 def _lost(key: AttemptKey, agent: str, error: BaseException) -> Candidate:
-    cancelled = is_cancelled_exception(error)
+    cancelled = ended_by_request(error)
     cause = error.cause if isinstance(error, ChildWorkflowError) else None
     return Candidate(
         attempt=key,

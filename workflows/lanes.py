@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError
 
 from .claiming import failure_detail
 from .lane_state import LaneState
@@ -37,7 +37,7 @@ from .model.usage import Usage
 from .rules import lane_budget
 from .rules.outcome import OVERDUE, POLICIES, judge, retry_at
 from .rules.sessions import own_session
-from .stopping import pause, raise_if_cancelled, stopped, to_its_end
+from .stopping import ended_by_request, pause, raise_if_cancelled, stopped, to_its_end
 
 E = TypeVar("E", bound=Event)
 
@@ -104,8 +104,7 @@ class _Lane:
                 if stop := await self._attempt(binding):
                     return stop
         except (ActivityError, asyncio.CancelledError) as error:
-            # what else fails while the round is stopped is of no account: nothing is begun any more
-            end = LaneEnd.CANCELLED if stopped() or is_cancelled_exception(error) else LaneEnd.BROKEN
+            end = LaneEnd.CANCELLED if ended_by_request(error) else LaneEnd.BROKEN
             return Stop(end, failure_detail(error))
 
     async def leave(self, stop: Stop) -> Stop:

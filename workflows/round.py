@@ -6,7 +6,7 @@ import asyncio
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from .ending import Ending, broken, cancelled, failed, succeeded
 from .guard import Guard
@@ -32,7 +32,7 @@ from .round_steps import LANES, RoundSteps
 from .rules.admission import Desk, refusal
 from .rules.campaign import revisions
 from .rules.round_projection import project_round
-from .stopping import to_its_end, together
+from .stopping import ended_by_request, to_its_end, together
 from .ticket_queue import TicketQueue
 from .trials import Trials
 
@@ -60,7 +60,7 @@ class Round:
         try:
             ending = await self._pursue(request)
         except (ActivityError, asyncio.CancelledError) as error:
-            ending = cancelled() if is_cancelled_exception(error) else broken(error, begun=self._state.begun)
+            ending = cancelled() if ended_by_request(error) else broken(error, begun=self._state.begun)
         await to_its_end(self._end(ending))
         if ending.status is RunStatus.CANCELLED:
             raise asyncio.CancelledError

@@ -23,6 +23,15 @@ def stopped() -> bool:
     return workflow.cancellation_reason() is not None or (task is not None and task.cancelling() > 0)
 
 
+def ended_by_request(error: BaseException) -> bool:
+    """Whether a step ended because the run, or this task of it, was asked to end.
+
+    What fails while it is asked to, is not told from what fails because of that: a call that is cut off in the middle
+    has errors of its own.
+    """
+    return stopped() or is_cancelled_exception(error)
+
+
 def raise_if_cancelled() -> None:
     """End here when the run was asked to end; call it before each step, so that what the last one brought is kept."""
     if stopped():

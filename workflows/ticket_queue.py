@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError
 
 from .guard import Guard
 from .model.round.event import DeviceTurned, TicketMeasured, TicketPutBack, TicketRejected, TicketTaken
@@ -23,7 +23,7 @@ from .model.round.trial import Measurement, Noise
 from .round_steps import RoundLedger, RoundSteps
 from .rules.paired import evaluate
 from .rules.round_robin import next_in_turn
-from .stopping import pause, raise_if_cancelled, together
+from .stopping import ended_by_request, pause, raise_if_cancelled, together
 from .trials import LONGEST_PAUSE_S, PAUSE_S, Trial, Trials
 
 T = TypeVar("T")
@@ -192,7 +192,7 @@ class TicketQueue:
         try:
             return await step
         except ActivityError as error:
-            if is_cancelled_exception(error):
+            if ended_by_request(error):
                 raise
             self._reject(ticket, Cause.HOST_FAULT, str(error.cause)[:500])
             return None

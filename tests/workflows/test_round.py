@@ -207,6 +207,33 @@ async def test_round_that_is_cancelled_at_any_step_clears_away_and_ends_as_cance
     _closed(one)
 
 
+@pytest.mark.parametrize("step", ["prepare_round", "build_trial", "measure_pairs", "compose_step", "promote"])
+async def test_round_that_is_cancelled_ends_as_cancelled_even_if_its_step_fails_over_it(
+    a_round: Make, step: str
+) -> None:
+    one = await a_round(plan("a"), {"a": gains("x")}, factors={"a x": 0.9}, promote=BRANCH)
+    held = _held_at(step)
+
+    async def hook(name: str, request: Any) -> None:
+        try:
+            await held(name, request)
+        except asyncio.CancelledError as error:
+            raise LookupError("in the middle of a call") from error
+
+    one.host.hook = hook
+    await one.start()
+    async with one.worker():
+        await one.until(step, 2 if step == "measure_pairs" else 1)  # the incumbent is measured before any ticket
+        await one.handle.cancel()
+        with pytest.raises(WorkflowFailureError) as failed:
+            await one.handle.result()
+
+    assert isinstance(failed.value.cause, CancelledError)
+    assert ended(one) == ("cancelled", RunReason.CANCELLED)
+    assert one.all(TicketRejected) == []
+    _closed(one)
+
+
 def _held_at(step: str) -> Callable[[str, Any], Awaitable[None]]:
     """The step does not end by itself; of measurements those of tickets."""
 
