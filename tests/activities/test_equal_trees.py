@@ -26,8 +26,8 @@ CHUNKS, BUNDLES, PARTS = 8, 25, 10
 GIT_CHUNKS, GIT_SCRIPTS = 2, 25
 """50 scripts that also use git, which works on a whole tree."""
 
-OTHERS_TAKE = 3
-"""Every third bundle goes through the providers that check everything out, too: they all record in one way."""
+OTHERS_TAKE = 4
+"""Every fourth bundle goes through the providers that check everything out, too: they all record in one way."""
 
 KNOWN: dict[str, Script] = {
     "an edit of another file in the second of the checkout converts nothing": (("write", b"README.md", b"new\n"),),

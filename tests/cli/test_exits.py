@@ -133,6 +133,7 @@ def test_bug_is_70_with_versions_in_a_named_file(state: Path, monkeypatch: pytes
     assert "temporalio" in text
 
 
+@pytest.mark.soak
 def test_same_status_every_time(run: Run) -> None:
     """The client's threads can abort a finalising interpreter (sdk-python#300); five are what a test can wait for."""
     with ThreadPoolExecutor(5) as threads:

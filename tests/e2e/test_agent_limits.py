@@ -55,6 +55,7 @@ async def test_agent_without_a_stream_may_be_silent_to_its_end(client: Client, r
     assert [job["steps"][0]["idle_s"] for job in jobs] == [None, 1800.0]
 
 
+@pytest.mark.soak
 async def test_reviewer_is_stopped_by_the_same_limits_and_its_silence_is_a_veto(
     client: Client, run_goal: RunGoal, talks: Talks
 ) -> None:

@@ -145,6 +145,7 @@ async def test_limit_that_lasts_beyond_the_deadline_ends_every_candidate_at_once
     assert await rests(client, view.id) == []
 
 
+@pytest.mark.soak
 async def test_reviewer_rests_too_and_answers_after_it(
     client: Client, run_goal: RunGoal, talks: Talks, tmp_path: Path
 ) -> None:

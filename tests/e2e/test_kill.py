@@ -64,6 +64,7 @@ async def test_killed_anywhere_run_ends_like_an_uninterrupted_one(
     record_property("kills", plug.kills)
 
 
+@pytest.mark.soak
 async def test_agent_outlives_its_killed_worker(own_engine: Home, project: Path) -> None:
     client = Client(own_engine)
     agent = "cmd:echo started >> $(dirname $ORCH_USAGE_FILE)/starts; sleep 4; echo 3 > level"

@@ -130,6 +130,7 @@ async def test_device_set_that_does_not_exist_is_refused(
         await play(client, rounds, tmp_path, lanes, devices=[{"name": "none", "cpus": [4000]}])
 
 
+@pytest.mark.soak
 async def test_flooded_outbox_harms_nobody_else(
     client: Client, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def min_begun(found: list[Span]) -> float:
     return min(span.begun for span in found)
 
 
+@pytest.mark.soak
 async def test_two_rounds_on_one_device_set_take_turns(
     client: Client, engine_home: Home, rounds: ModuleType, scripted: ModuleType, tmp_path: Path
 ) -> None:

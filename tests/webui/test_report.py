@@ -19,6 +19,8 @@ from ..rounds.stories import composed, fallen_back
 
 Screenshots = Callable[[str], list[Path]]
 
+MORE_WINDOWS = ((400, "light"), (1180, "dark"))
+
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
@@ -30,8 +32,10 @@ def report(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1180])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(400, "dark"), (1180, "light"), *(pytest.param(*case, marks=pytest.mark.soak) for case in MORE_WINDOWS)],
+)
 async def test_report_asks_for_nothing_and_fits_the_window(
     scheme: Literal["light", "dark"], width: int, report: Path, page: Page, screenshots: Screenshots
 ) -> None:

@@ -167,6 +167,7 @@ async def test_a_worker_that_cannot_start_says_why(home: Home, monkeypatch: pyte
             await engine.ensure_up(home)
 
 
+@pytest.mark.soak
 async def test_two_state_directories_run_side_by_side(home: Home) -> None:
     other = Home(home.root.with_name("other"))
     try:
