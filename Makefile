@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-JOBS ?= 5 # while some tests wait for engines and agents, others keep two cores busy
+JOBS ?= 4 # while some tests wait for engines and agents, others keep two cores busy
 
 unexport PYTHONDONTWRITEBYTECODE # images for containers set it: each start of `orch` would compile all of it anew
 
