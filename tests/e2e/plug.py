@@ -38,8 +38,10 @@ def engine_of_its_own(folder: Path) -> Iterator[Home]:
             patch.delenv(name, raising=False)
         patch.setenv("ORCH_LEASES", str(folder / "leases"))
         asyncio.run(engine.ensure_up(home))
-        yield home
-        asyncio.run(engine.down(home))
+        try:
+            yield home
+        finally:
+            asyncio.run(engine.down(home))
 
 
 @dataclass
