@@ -58,7 +58,8 @@ def mentioned(argv: tuple[str, ...], hidden: frozenset[Path]) -> tuple[Path, ...
 
 def _add_known(entry: Path, hidden: frozenset[Path], found: dict[Path, None]) -> None:
     """What a folder of programs needs is looked up anew only once something was added to it, or taken away."""
-    found.update(dict.fromkeys(_program_folders((entry,), (entry.stat().st_mtime_ns,), hidden)))
+    with suppress(OSError):  # it may go away meanwhile, as what is looked at in it may
+        found.update(dict.fromkeys(_program_folders((entry,), (entry.stat().st_mtime_ns,), hidden)))
 
 
 def _add_entry(entry: Path, hidden: frozenset[Path], found: dict[Path, None]) -> None:

@@ -100,7 +100,7 @@ async def test_nothing_fenced_outlives_the_command(inside: Path) -> None:
     begun = time.monotonic()
     result = await fenced(inside, "setsid sleep 3636 & setsid sh -c 'trap \"\" INT TERM; sleep 3636' & echo out")
     assert result.exit.ok
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 2.9  # no signal's grace is waited for
     assert not running("3636")
 
 
