@@ -29,6 +29,9 @@ PASSED = frozenset({"PATH", "LANG", "LANGUAGE", "TERM", "USER", "LOGNAME", "SHEL
 NEVER_PASSED = re.compile(r"GIT_|CLAUDECODE|CLAUDE_CODE_ENTRYPOINT$")
 """Variables of an outer git command or agent session, which would misdirect an inner one."""
 
+ANSWER_S = 60.0
+"""How long a host's program may take to tell its version or show what it can: a busy host is slow, not without it."""
+
 KILL_PATIENCE_S = 10.0
 """How long a killed process may take to vanish (it may hang in the kernel)."""
 

@@ -27,8 +27,11 @@ from .codec import load_codec
 from .connection import CONNECT_S, connect
 from .records import ServerRecord, now, read_server, write_server
 
-START_S = 20.0
-"""A server that does not answer within this is broken."""
+START_S = 60.0
+"""A server answers within a second or two of its start; on a busy host it takes longer."""
+
+HANGING_S = 20.0
+"""A server that runs and does not answer within this is replaced."""
 
 GRACE_S = 10.0
 """It stops within 2 s."""
@@ -50,7 +53,7 @@ SWITCHES = (
 async def ensure(home: Home, *, port: int | None, say: Callable[[str], None]) -> ServerRecord:
     """The running server, started when needed; the caller holds the starters' lock."""
     recorded = read_server(home)
-    if serves(recorded, home) and await answers(home, within_s=START_S):
+    if serves(recorded, home) and await answers(home, within_s=HANGING_S):
         _refuse_other_port(recorded, port)
         record = recorded
     else:

@@ -27,8 +27,8 @@ from .connection import CONNECT_S, connect
 from .records import ProcessRecord, WorkerRecord, read_worker, version
 from .state import host_id
 
-START_S = 30.0
-"""A worker imports, connects and polls within a second or two."""
+START_S = 60.0
+"""A worker imports, connects and polls within a second or two; on a busy host it takes longer."""
 
 REVIVE_S = 8.0
 """How long a running worker may take to find a server that came back, before a new one is quicker."""

@@ -12,13 +12,10 @@ from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
 
-from ..processes import Command, run, scrubbed_environment
+from ..processes import ANSWER_S, Command, run, scrubbed_environment
 from .adapter import Traits
 from .registry import adapter_of, names
 from .secrets import KEY
-
-PATIENCE_S = 10.0
-"""How long a program may take to tell its version."""
 
 _VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9})+", re.ASCII)
 
@@ -62,7 +59,7 @@ class Surveyed:
     detail: str = ""
 
 
-def survey(patience_s: float = PATIENCE_S) -> list[Surveyed]:
+def survey(patience_s: float = ANSWER_S) -> list[Surveyed]:
     """Look at every known agent, in the order of their names in the registry."""
     known = names()
     with ThreadPoolExecutor(len(known)) as threads:
@@ -74,7 +71,7 @@ def keys(traits: Traits) -> tuple[str, ...]:
     return tuple(name for name in traits.secrets if KEY.search(name))
 
 
-def look(name: str, program: str = "", *, patience_s: float = PATIENCE_S) -> Surveyed:
+def look(name: str, program: str = "", *, patience_s: float = ANSWER_S) -> Surveyed:
     """Look at one known agent; `program` stands for the one of its name on PATH, and may bring a login of its own."""
     try:
         traits = adapter_of(name).traits

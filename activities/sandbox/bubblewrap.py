@@ -54,7 +54,7 @@ class Bubblewrap:
         if shutil.which(PROGRAM) is None:
             return ""
         command = processes.Command((PROGRAM, "--version"), Path("/"), processes.scrubbed_environment({}))
-        return processes.run(command, timeout_s=10).stdout.decode(errors="replace").strip()
+        return processes.run(command, timeout_s=processes.ANSWER_S).stdout.decode(errors="replace").strip()
 
     def flaw(self) -> Flaw | None:
         """Missing or too old."""

@@ -57,7 +57,7 @@ class Container:
         if shutil.which(self.name) is None:
             return ""
         command = processes.Command((self.name, "--version"), Path("/"), processes.scrubbed_environment({}))
-        return processes.run(command, timeout_s=20).stdout.decode(errors="replace").strip()
+        return processes.run(command, timeout_s=processes.ANSWER_S).stdout.decode(errors="replace").strip()
 
     def flaw(self) -> Flaw | None:
         """Missing, or without the image it needs."""

@@ -146,7 +146,9 @@ def _tried(lab: Lab, profile: Profile, launcher: Launcher) -> Iterator[Denial]:
     program = guard.guarded(argv, frozenset({lab.port}), launcher) if profile.network else argv
     boxed = launcher.wrap(program, box(needs, network=profile.network))
     assert needs.tree is not None  # noqa: S101 - for the types
-    done = processes.run(processes.Command(boxed, needs.tree, processes.scrubbed_environment({})), timeout_s=60)
+    done = processes.run(
+        processes.Command(boxed, needs.tree, processes.scrubbed_environment({})), timeout_s=processes.ANSWER_S
+    )
     try:
         saw = json.loads(done.stdout)
     except ValueError:

@@ -113,7 +113,9 @@ def _in_box(name: str, wrap: Callable[[tuple[str, ...], Box], tuple[str, ...]]) 
         folder, argv = Path(temporary), _words(("true",), frozenset({1}))
         needs = Needs(argv, os.environ.get("PATH", ""), folder / "state", tmp=folder)
         boxed = wrap(argv, box(needs, network=True))
-        done = processes.run(processes.Command(boxed, folder, processes.scrubbed_environment({})), timeout_s=60)
+        done = processes.run(
+            processes.Command(boxed, folder, processes.scrubbed_environment({})), timeout_s=processes.ANSWER_S
+        )
     said = done.stderr.decode(errors="replace").strip() or str(done.exit)
     return "" if done.exit.ok else f"not in boxes of {name}: {said}"
 

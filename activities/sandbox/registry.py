@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ...workflows.errors import RefusedError
+from ...workflows.model.exit import ExitKind
 from .. import processes
 from . import Box, Flaw, Launcher
 from .bubblewrap import Bubblewrap
@@ -64,8 +65,11 @@ def probe() -> Flaw | None:
 
 
 def tried(launcher: Launcher) -> Flaw | None:
-    """Why a launcher does not work, shown by trying; once in the life of this process."""
-    return _tried(launcher.name)
+    """Why a launcher does not work, shown by trying; once in the life of this process, unless that took too long."""
+    try:
+        return _tried(launcher.name)
+    except TimeoutError as error:
+        return Flaw(str(error), "try again when the host is less busy")
 
 
 @functools.cache
@@ -82,6 +86,8 @@ def _tried(name: str) -> Flaw | None:
         needs = Needs(script, os.environ.get("PATH", ""), state, tmp=inside, expose=(outside,))
         environment = processes.scrubbed_environment({"HOME": str(inside)})
         command = processes.Command(launcher.wrap(script, box(needs, network=False)), inside, environment)
-        done = processes.run(command, timeout_s=30)
+        done = processes.run(command, timeout_s=processes.ANSWER_S)
+    if done.exit.kind is ExitKind.TIMED_OUT:
+        raise TimeoutError(f"trying {name} took longer than {done.exit.detail}")
     said = (done.stdout + done.stderr).decode(errors="replace").strip()
     return None if done.exit.ok else Flaw(f"{said or f'{launcher.name} failed'} ({done.exit})", launcher.mend(said))

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ...workflows.model.exit import ExitKind
 from .. import processes
 from ..artifacts import write_whole
 from ..home import Home
@@ -27,17 +28,21 @@ PROBE = """
 echo new > kept && mv gone moved && rm -r folder && mkdir folder && ln -s kept link || exit 1
 """
 
-TIMEOUT_S = 30.0
-
 
 def overlay_flaw(home: Home) -> str:
-    """Why overlay workspaces cannot be used here; empty when they can. Tried once for each boot and user."""
+    """Why overlay workspaces cannot be used here; empty when they can. Tried once for each boot and user.
+
+    What may pass (a full disk, a host too busy to answer) is not remembered.
+    """
     kept, boot = home.root / KEPT, f"{BOOT_ID.read_text().strip() if BOOT_ID.exists() else ''} {os.geteuid()}"
     if kept.is_file():
         known, _, flaw = kept.read_text(encoding="utf-8").partition("\n")
         if known == boot:
             return flaw
-    flaw = _tried(home.root)
+    try:
+        flaw = _tried(home.root)
+    except OSError as error:
+        return f"trying it failed: {error}"
     write_whole(kept, f"{boot}\n{flaw}")
     return flaw
 
@@ -52,8 +57,6 @@ def _tried(root: Path) -> str:
     folder = Path(tempfile.mkdtemp(dir=root, prefix="probe-"))
     try:
         return _flaw(folder)
-    except OSError as error:
-        return f"trying it failed: {error}"
     finally:
         remove_tree(folder)
 
@@ -67,9 +70,10 @@ def _flaw(folder: Path) -> str:
     (folder / "base").write_text("layer\n")
     script = ("sh", "-c", PROBE, "sh", str((layer / "kept").stat().st_ino))
     argv = (sys.executable, "-I", "-S", enter.__file__, str(folder), "work", *script)
-    done = processes.run(
-        processes.Command(argv, folder / "tree", processes.scrubbed_environment({})), timeout_s=TIMEOUT_S
-    )
+    command = processes.Command(argv, folder / "tree", processes.scrubbed_environment({}))
+    done = processes.run(command, timeout_s=processes.ANSWER_S)
+    if done.exit.kind is ExitKind.TIMED_OUT:
+        raise TimeoutError(f"it took longer than {done.exit.detail}")
     if not done.exit.ok and not _keeps_attributes(folder / "upper"):
         return f"the state directory's file system ({_file_system(folder)}) keeps no extended attributes"
     if not done.exit.ok:

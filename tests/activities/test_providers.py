@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orch.activities import processes
 from orch.activities.home import Home
 from orch.activities.workspaces import probing
 from orch.activities.workspaces.registry import PROVIDERS, choose, flaws
@@ -46,6 +47,14 @@ def test_the_probe_is_run_once_for_a_boot(monkeypatch: pytest.MonkeyPatch, home:
     assert flaws(home) == {}
     (home.root / probing.KEPT).write_text("an earlier boot\n")
     assert flaws(home) == {"overlay": "exit 1"}
+
+
+def test_a_probe_that_took_too_long_is_not_remembered(monkeypatch: pytest.MonkeyPatch, home: Home) -> None:
+    with monkeypatch.context() as busy:
+        busy.setattr(probing, "PROBE", "sleep 60")
+        busy.setattr(processes, "ANSWER_S", 0.5)
+        assert flaws(home) == {"overlay": "trying it failed: it took longer than 0.5 s"}
+    assert flaws(home) == {}
 
 
 def _kinds() -> list[str]:

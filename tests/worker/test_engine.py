@@ -138,7 +138,7 @@ async def test_a_server_whose_record_is_lost_is_replaced(home: Home) -> None:
 
 async def test_a_server_that_hangs_is_replaced(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     before = await engine.ensure_up(home)
-    monkeypatch.setattr(server, "START_S", 3.0)
+    monkeypatch.setattr(server, "HANGING_S", 3.0)
     monkeypatch.setattr(server, "GRACE_S", 0.5)
     monkeypatch.setattr(connection, "CONNECT_S", 1.0)
     stop(before.pids["server"])

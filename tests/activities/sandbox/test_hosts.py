@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orch.activities import processes
 from orch.activities.sandbox import Flaw, registry
 from orch.workflows.errors import RefusedError
 
@@ -54,6 +55,18 @@ def test_a_bubblewrap_that_does_not_keep_anything_out_is_no_sandbox(
     flaw = registry.probe()
     assert flaw is not None
     assert flaw.why == "writing outside is not refused (exit 1)"
+
+
+def test_a_bubblewrap_that_took_too_long_is_tried_again(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as busy:
+        (tmp_path / "bwrap").write_text('#!/bin/sh\n[ "$1" = --version ] || exec sleep 60\necho bubblewrap 0.8.0\n')
+        (tmp_path / "bwrap").chmod(0o755)
+        busy.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        busy.setattr(processes, "ANSWER_S", 2.0)
+        assert registry.probe() == Flaw("trying bwrap took longer than 2 s", "try again when the host is less busy")
+    assert registry.probe() is None
 
 
 def test_an_unknown_launcher_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
