@@ -38,7 +38,7 @@ def detached(tmp_path: Path) -> Iterator[Callable[[str], tuple[int, int]]]:
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.01)
@@ -175,5 +175,5 @@ def test_an_interrupted_caller_leaves_no_command_behind(tmp_path: Path) -> None:
     caller = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stderr=subprocess.DEVNULL)
     wait_until((tmp_path / "ready").exists)
     caller.send_signal(signal.SIGINT)
-    caller.wait(5)
+    caller.wait(20)
     wait_until(lambda: processes.start_ticks(int((tmp_path / "ready").read_text())) is None)

@@ -72,7 +72,7 @@ def start_agent(
         return started[-1]
 
     yield start
-    left = [process for agent in started for process in agent.processes() if not ended(process, within=5)]
+    left = [process for agent in started for process in agent.processes() if not ended(process, within=20)]
     for agent in started:
         agent.kill()
     assert not left

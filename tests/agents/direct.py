@@ -16,7 +16,7 @@ import psutil
 
 PROMPT = "# Task from a test\n\nPlease do it.\n"
 KEY = "dummy-key"
-PATIENCE_S = 20
+PATIENCE_S = 60
 MARK = "ORCH_TEST_HOME"
 """The variable by which everything that an agent started is found: no other test has that folder."""
 
@@ -122,7 +122,7 @@ class Direct:
         """What it printed."""
         return self._out.read_text(errors="replace")
 
-    def wait(self, timeout: float = 30) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """Wait for its end; return its exit status. Raises TimeoutExpired."""
         return self._process.wait(timeout)
 

@@ -59,7 +59,7 @@ def test_agent_runs_a_command_with_its_own_tool_and_nothing_of_it_outlives_a_kil
     start_agent: Starter, model_server: ModelServer, program: str
 ) -> None:
     agent = start_agent(program, "slow_tool")
-    until = time.monotonic() + 30
+    until = time.monotonic() + 50
     while not any("time.sleep(60)" in line for line in agent.commands()):
         assert time.monotonic() < until, agent.output
         time.sleep(0.1)

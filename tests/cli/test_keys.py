@@ -110,7 +110,7 @@ def test_the_codec_server_says_where_it_listens_and_stops_when_told() -> None:
         assert served.stdout is not None
         url = served.stdout.readline()
         served.send_signal(signal.SIGTERM)
-        out, err = served.communicate(timeout=20)
+        out, err = served.communicate(timeout=60)
 
     assert url.startswith("http://127.0.0.1:")
     assert (served.returncode, out, err) == (0, "", "decoding for https://ui\n")

@@ -150,12 +150,12 @@ def server() -> Iterator[str]:
     port = address.rpartition(":")[2]
     argv = (BIN / "temporal", "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port)
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while call(BIN / "temporal", "operator", "cluster", "health", "--address", address).returncode:
         assert time.monotonic() < until, "the server did not start"
     yield address
     process.terminate()
-    process.wait(timeout=10)
+    process.wait(timeout=30)
 
 
 def test_namespace_script_makes_the_namespace_and_may_run_twice(server: str) -> None:

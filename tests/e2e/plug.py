@@ -61,7 +61,7 @@ class Plug:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     victim = psutil.Process(record.pid)
                     victim.kill()
-                    victim.wait(5)
+                    victim.wait(30)
         self.kills.append(step)
 
 
@@ -94,7 +94,7 @@ async def _recorded(temporal: Temporal, ids: list[str]) -> int | None:
 
 async def nothing_left(home: Home, run: str) -> None:
     """No workspace, no slot or port, no reserved tree and no process is left of a run that has ended."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (home.run(run) / "closed").exists():
             await asyncio.sleep(0.1)
     assert not list(home.run(run).glob("attempts/**/tree"))

@@ -53,7 +53,7 @@ async def _killed(client: Client, repo: Path, name: str, victim: str, **options:
     given: dict[str, Any] = {"goal": "raise", "repo": repo, "verify": TOP, "promote": "none", "max_iterations": 1}
     run = await client.start_goal(**given, **options)
     folder = client.home.run(run) / "attempts" / name
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (folder / "home/ready").exists():
             await asyncio.sleep(0.05)
     pid = json.loads((folder / "agent" / supervisor.IDENTITY).read_text())["pid"]
@@ -102,7 +102,7 @@ async def test_program_that_is_gone_at_its_launch_ends_the_run_before_the_others
     run = await client.start_goal(
         goal="raise", repo=project, verify=TOP, agent=(spec,), candidates=8, seal=True, promote="none"
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await client.view(run)).status is not RunStatus.WAITING:
             await asyncio.sleep(0.05)
     shutil.rmtree(tmp_path / "bin")

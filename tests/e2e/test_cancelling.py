@@ -64,7 +64,7 @@ async def _cancel(client: Client, repo: Path, sign: Path, **options: Any) -> str
     """Start a run, cancel it once it shows a sign or waits, and see that nothing of it is left."""
     given = {"goal": "raise", "repo": repo, "verify": ("grep -q 3 level",), "promote": "none", "sandbox": False}
     run = await client.start_goal(**{**given, **options})
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not sign.exists() and (await client.view(run)).status is not RunStatus.WAITING:
             await asyncio.sleep(0.05)
     await client.cancel(run)

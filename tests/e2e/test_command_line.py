@@ -109,7 +109,7 @@ def test_interrupt_is_130_and_the_run_goes_on(orch: Orch, engine_home: Home, pro
         time.sleep(0.05)
 
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=60)
 
     assert process.returncode == 130
     assert "goal-int" in said

@@ -72,7 +72,7 @@ async def test_attempt_that_was_begun_anew_elsewhere_is_let_go_of_although_its_r
     run = await client.start_goal(agent=("cmd:sleep 301",), **options)
     temporal = await connect(client.home)
     folder = client.home.run(run)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (folder / "attempts" / "i1-c1-b1" / "prompt.md").exists():
             await asyncio.sleep(0.05)
     assert (folder / MARK).exists()

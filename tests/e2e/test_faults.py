@@ -222,7 +222,7 @@ async def _events(client: Client, run: str) -> list[Event]:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.05)
 

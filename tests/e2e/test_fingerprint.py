@@ -260,7 +260,7 @@ async def _cancelled(client: Client, repo: Path, agent: str) -> RunView:
 
 
 async def _appears(path: Path) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not path.exists():
             await asyncio.sleep(0.05)
 

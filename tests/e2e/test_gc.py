@@ -66,7 +66,7 @@ async def test_old_results_go_with_their_refs_and_young_ones_stay(client: Client
         goal="raise", repo=project, verify=("grep -q 3 level",), agent=("cmd:echo 3 > level",), promote="none"
     )
     await client.result(run)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (client.home.run(run) / "closed").exists():
             await asyncio.sleep(0.05)
 
@@ -117,7 +117,7 @@ def _gc(*options: str) -> Result:
 
 
 async def _agent(run: str, client: Client) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not _processes(run) or not (client.home.run(run) / "attempts/i1-c1-b1/agent/supervisor.json").exists():
             await asyncio.sleep(0.1)
 

@@ -333,13 +333,13 @@ async def test_candidates_past_the_host_cap_queue(client: Client, project: Path)
 
 
 async def _until(client: Client, run: str, status: RunStatus) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await client.view(run)).status is not status:
             await asyncio.sleep(0.1)
 
 
 async def _wait_for_file(folder: Path, name: str) -> str:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (folder / name).exists() or not (folder / name).read_text():
             await asyncio.sleep(0.05)
     return (folder / name).read_text()

@@ -84,7 +84,7 @@ class Run:
         with suppress(psutil.NoSuchProcess):
             victim = psutil.Process(record.pid)
             victim.kill()
-            victim.wait(5)
+            victim.wait(30)
         yield
         await engine.ensure_up(self.home)
 

@@ -158,7 +158,7 @@ def test_watch_prints_what_has_happened_as_json_lines_and_leaves_the_round_alone
             if [event["type"] for event in found].count("ticket_taken") == 2:
                 break
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
 
     assert [event["seq"] for event in found] == list(range(1, len(found) + 1))
     assert process.returncode == 130
@@ -198,7 +198,7 @@ def _drawn(argv: tuple[str, ...], env: dict[str, str], *, rows: int, columns: in
             text += os.read(screen, 1 << 16)
             frame = _frames(text)[-1] or [""]
         it.send_signal(signal.SIGINT)
-        status = it.wait(20)
+        status = it.wait(60)
     os.close(screen)
     return frame, status
 

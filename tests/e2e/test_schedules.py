@@ -57,7 +57,7 @@ class Schedules:
 
     def until(self, name: str, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         """Wait until the schedule stands so."""
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 60
         while not holds(shown := self.show(name)):
             assert time.monotonic() < give_up, shown
             time.sleep(0.2)
@@ -76,7 +76,7 @@ class Schedules:
 
         async def find() -> str:
             client = Client(self.home)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not (found := [row.id for row in await client.list() if row.id.startswith(f"{name}-20")]):
                     await asyncio.sleep(0.2)
             return found[0]

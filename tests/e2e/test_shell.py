@@ -120,7 +120,7 @@ def _ended(client: Client, run: str) -> int:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.terminate()
-        return process.wait(20)
+        return process.wait(60)
 
 
 def _typed(client: Client, run: str, keys: list[bytes]) -> tuple[bytes, int]:

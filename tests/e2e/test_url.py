@@ -74,7 +74,7 @@ def test_schedule_of_a_url_starts_from_what_was_pushed_since(client: Client, bar
 
 
 async def _first(client: Client, prefix: str) -> RunView:
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + 60
     found: Sequence[str] = ()
     while not found:
         assert time.monotonic() < give_up

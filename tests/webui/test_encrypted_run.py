@@ -72,7 +72,7 @@ async def say_everywhere(home: Home, repo: Path, word: dict[str, str]) -> RunVie
     """A run with a note and a seal, a schedule, and a run that fails: every word reaches the engine."""
     client = Client(home)
     run = await client.start_goal(options(repo, word))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await client.view(run)).status is not RunStatus.WAITING:
             await asyncio.sleep(0.05)
     await client.note(run, word["note"])

@@ -99,7 +99,7 @@ async def test_page_of_a_waiting_run_says_what_it_waits_for(
     page: Page, client: Client, project: Path, screenshots: Screenshots
 ) -> None:
     run = await start(client, project, seal=True)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await client.view(run)).status is not RunStatus.WAITING:
             await asyncio.sleep(0.1)
 

@@ -53,4 +53,4 @@ async def test_a_run_whose_input_cannot_be_read_fails_instead_of_hanging(shared_
         retry_policy=RetryPolicy(maximum_attempts=1),
     )
     with pytest.raises(WorkflowFailureError):
-        await asyncio.wait_for(run.result(), timeout=15)
+        await asyncio.wait_for(run.result(), timeout=60)

@@ -30,7 +30,7 @@ def events(err: str) -> list[str]:
 
 def test_a_second_worker_is_refused_by_the_first_ones_pid(shared_home: Home) -> None:
     second = worker(shared_home)
-    out, err = second.communicate(timeout=20)
+    out, err = second.communicate(timeout=60)
     first = read_worker(shared_home)
     assert first is not None
     assert (second.returncode, out) == (2, "")
@@ -40,7 +40,7 @@ def test_a_second_worker_is_refused_by_the_first_ones_pid(shared_home: Home) -> 
 
 def test_a_worker_without_an_engine_ends_with_status_3(tmp_path: Path) -> None:
     alone = worker(Home(tmp_path / "state"))
-    _, err = alone.communicate(timeout=20)
+    _, err = alone.communicate(timeout=60)
     assert alone.returncode == 3
     assert "orch up" in err
 
@@ -52,7 +52,7 @@ def test_a_worker_whose_keys_are_missing_or_open_to_others_does_not_start(shared
     said = []
     for _ in range(2):
         refused = worker(Home(tmp_path / "state"), TEMPORAL_ADDRESS=record.address, ORCH_KEYS=str(keys))
-        said.append(refused.communicate(timeout=20)[1])
+        said.append(refused.communicate(timeout=60)[1])
         assert refused.returncode == 2
         keys.write_text("k1 secret\n")
         keys.chmod(0o644)
@@ -72,13 +72,13 @@ def test_a_worker_of_a_cluster_stops_on_term_with_status_0_and_an_empty_stdout(
     assert json.loads(first)["event"] == "worker_started"
     time.sleep(0.2)
     served.send_signal(signal.SIGTERM)
-    out, err = served.communicate(timeout=20)
+    out, err = served.communicate(timeout=60)
     assert (served.returncode, out) == (0, "")
     assert events(err)[-1] == "worker_stopped"
 
 
 def test_a_worker_that_would_refuse_every_run_does_not_start(tmp_path: Path) -> None:
     refused = worker(Home(tmp_path / "state"), ORCH_SANDBOX="nonsense")
-    _, err = refused.communicate(timeout=20)
+    _, err = refused.communicate(timeout=60)
     assert (refused.returncode, events(err)) == (2, ["worker_refused"])
     assert "ORCH_SANDBOX" in err

@@ -45,7 +45,7 @@ async def test_a_run_whose_key_the_worker_lacks_waits_and_says_so(shared_home: H
     client = await connect(shared_home)
     link = Link(shared_home)
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while (why := await halted(link, run)) is None:
             await asyncio.sleep(0.1)
 
@@ -63,7 +63,7 @@ async def test_a_run_whose_payload_was_tampered_with_ends(shared_home: Home) -> 
     run = await begin(client, "goal-tampered", RawValue(cut))
 
     with pytest.raises(WorkflowFailureError) as failed:
-        await asyncio.wait_for(client.get_workflow_handle(run).result(), timeout=15)
+        await asyncio.wait_for(client.get_workflow_handle(run).result(), timeout=60)
 
     assert isinstance(failed.value.cause, ApplicationError)
     assert failed.value.cause.type == "TamperedPayload"

@@ -81,7 +81,7 @@ class OneRound:
 
     async def until(self, name: str, times: int = 1) -> None:
         """Until an activity was begun so often."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(self.host.of(name)) < times:
                 await asyncio.sleep(0.02)
 

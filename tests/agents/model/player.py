@@ -59,7 +59,7 @@ class Player:
         with self._changed:
             return list(self._runs[run].requests)
 
-    def wait_for(self, run: str, *, requests: int = 1, timeout: float = 20.0) -> None:
+    def wait_for(self, run: str, *, requests: int = 1, timeout: float = 60.0) -> None:
         """Wait until a run has asked so often; raises TimeoutError."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._runs[run].requests) >= requests, timeout):
