@@ -39,6 +39,7 @@ def overlay_flaw(home: Home) -> str:
         known, _, flaw = kept.read_text(encoding="utf-8").partition("\n")
         if known == boot:
             return flaw
+    home.root.mkdir(parents=True, exist_ok=True)
     try:
         flaw = _tried(home.root)
     except OSError as error:
@@ -50,7 +51,6 @@ def overlay_flaw(home: Home) -> str:
 def _tried(root: Path) -> str:
     if not sys.platform.startswith("linux"):
         return "overlays need Linux"
-    root.mkdir(parents=True, exist_ok=True)
     kind = _file_system(root.resolve())
     if kind.partition(".")[0] in UNUSABLE:
         return f"the state directory lies on a file system of the kind {kind}"
