@@ -34,11 +34,14 @@ class Pilot:
 
     def write(self, lanes: Sequence[Any], repetitions: int) -> None:
         """Write campaign, round plan and pilot; the target is 80 % of what all lanes win together."""
-        campaign = {"campaign": f"c-{self.folder.name[-20:].strip('_')}"}
+        name = self.folder.name[-20:].strip("_")
+        campaign = {"campaign": f"c-{name}"}
         self._rounds.write_plan(self.file.parent, self.repo, lanes, campaign=campaign, aa_every=20)
         won = sum((1 - FACTORS[lane.id]) * self._rounds.STAGES[lane.id] / 100 for lane in lanes)
         rule = {"target": won, "fraction": 0.8, "threshold": 0.9}
-        self.file.write_text(yaml.safe_dump({"pilot": "p", "plan": "round.yaml", "repetitions": repetitions, **rule}))
+        self.file.write_text(
+            yaml.safe_dump({"pilot": f"p-{name}", "plan": "round.yaml", "repetitions": repetitions, **rule})
+        )
 
     def orch(self, *args: str | Path) -> dict[str, Any]:
         """The document that a command prints."""
