@@ -76,8 +76,6 @@ def take_candidate(  # noqa: PLR0913 - one fact each
     with Trees(store.git) as trees:
         if (pinned := trees.commit_of(ref)) is not None:
             return _recall(store, pinned, base=commit)
-        if workspace.is_symlink() or not workspace.is_dir():
-            raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
         with _explained("the workspace cannot be recorded"):
             found = _found(
                 store, workspace, commit, index, trees, protected=contract.protected, carried=carried, made=made
@@ -139,6 +137,8 @@ def _found(  # noqa: PLR0913 - one fact each
     carried: Sequence[str],
     made: Sequence[Change],
 ) -> Snapshot:
+    if workspace.is_symlink() or not workspace.is_dir():
+        raise RefusedError(f"the workspace is gone: {display(workspace)}", hint="the agent removed or replaced it")
     if is_overlay(folder := workspace.parent):
         return upper_candidate(store, folder, commit, trees, protected=protected, carried=carried, made=made)
     with _full(store, workspace, index) as git:
