@@ -15,7 +15,7 @@ import psutil
 
 from ..workflows.errors import UnreachableError
 
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 """How long a starter waits for another one: longer than any start takes."""
 
 

@@ -170,7 +170,7 @@ def test_a_shown_command_keeps_secrets(argv: tuple[str, ...], shown: str) -> Non
 def test_an_interrupted_caller_leaves_no_command_behind(tmp_path: Path) -> None:
     script = (
         "import sys, os; from pathlib import Path; from orch.activities.processes import *;"
-        "run(Command(('sh', '-c', 'echo $$ > pid; mv pid ready; sleep 30'), Path('.'), dict(os.environ)), timeout_s=20)"
+        "run(Command(('sh', '-c', 'echo $$ > pid; mv pid ready; sleep 99'), Path('.'), dict(os.environ)), timeout_s=99)"
     )
     caller = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stderr=subprocess.DEVNULL)
     wait_until((tmp_path / "ready").exists)

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from orch.worker import locks
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 BIN = Path(sys.executable).parent
@@ -124,6 +126,10 @@ def test_unit_calls_commands_that_exist_and_spares_the_agents(name: str) -> None
         if key in service:
             run(BIN / "orch", service[key].split()[1], "--help")
     assert service["KillMode"] == "process", "agents outlive the worker"
+
+
+def test_systemd_lets_a_start_of_the_engine_wait_for_another_one() -> None:
+    assert float(unit("orch-engine.service")["Service"]["TimeoutStartSec"]) > locks.PATIENCE_S
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here; the test above still runs")

@@ -33,11 +33,11 @@ async def test_silence_stops_who_streams_and_time_stops_who_talks(
 
     silent, talking, late = view.iterations[0].candidates
     assert (silent.outcome, silent.outcome_detail) == ("timed_out", "silent for 3 s")
-    assert silent.usage.wall_s < 60
     assert (silent.usage.tokens, silent.message, silent.paths) == (10, "half", ("level",))
     assert (talking.outcome, talking.status, talking.usage.tokens) == ("done", CandidateStatus.PASSED, 6)
     assert (late.outcome, late.paths) == ("timed_out", ("level",))
     assert 8 <= late.usage.wall_s < 30
+    assert silent.usage.wall_s < late.usage.wall_s
     printed = client.home.run(view.id) / "attempts/i1-c1-b1/agent/1-stdout"
     assert '"text": "half"' in printed.read_text()
     assert find_jobs(client.home.run(view.id)) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orch.worker import locks
+from orch.worker import background, locks, server, serving
 from orch.workflows.errors import UnreachableError
 
 
@@ -41,6 +41,13 @@ async def test_a_lock_is_waited_for(tmp_path: Path) -> None:
     assert await locks.take_within(lock, 0.1) is None
     asyncio.get_running_loop().call_later(0.2, os.close, descriptor)
     assert await locks.take_within(lock, 5) is not None
+
+
+def test_no_start_that_may_still_succeed_is_taken_for_a_stuck_one() -> None:
+    """The slowest one replaces a server and a worker that hang, and has to kill both."""
+    of_server = server.HANGING_S + server.GRACE_S + background.KILL_S + server.PORT_S + server.START_S
+    of_worker = serving.REVIVE_S + serving.GRACE_S + background.KILL_S + serving.START_S + serving.LOST_S
+    assert of_server + of_worker < locks.PATIENCE_S
 
 
 async def test_waiting_for_a_stuck_starter_ends_with_its_pid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
